@@ -71,10 +71,7 @@ static const rs_field name_fields[] = {
 };
 static const rs_layout name_layout = RS_LAYOUT(rs_annotated, name_fields);
 static const rs_field count_fields[] = {
-    RS_FIELD(rs_annotation_counts, n_named),
-    RS_FIELD(rs_annotation_counts, n_work),
-    RS_FIELD(rs_annotation_counts, n_other_source),
-    RS_FIELD(rs_annotation_counts, n_too_deep),
+    RS_FIELDS(rs_annotation_counts, n_named, n_work, n_other_source, n_too_deep),
 };
 static const rs_layout count_layout = RS_LAYOUT(rs_annotation_counts, count_fields);
 

@@ -16,6 +16,7 @@
 #include "text/numbers.h"
 #include "engine/edits.h"
 #include "trace/structure.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"wait", RS_OPTION_CHOICE, "KIND", "all|communication|idle|host", "all",
@@ -513,9 +514,7 @@ static rs_status put_stack(const blame_row *row, rs_table *t, rs_error *err)
             stack[n++] = *c == ';' ? ':' : *c == '\n' || *c == '\r' ? ' ' : *c;
     }
     stack[n] = '\0';
-    rs_table_add_text(t, stack);
-    rs_table_add_time(t, row->ns);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, stack, row->ns);
 }
 
 /* So that the stacks of a kind add up to its waiting. */
@@ -524,9 +523,7 @@ static rs_status put_uncertain(const total_row *total, rs_table *t, rs_error *er
     char stack[64];
     if (total->uncertain <= 0) return RS_OK;
     snprintf(stack, sizeof stack, "%s;uncertain", total->wait);
-    rs_table_add_text(t, stack);
-    rs_table_add_time(t, total->uncertain);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, stack, total->uncertain);
 }
 
 static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted, bool folded, rs_error *err)

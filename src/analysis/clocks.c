@@ -13,6 +13,7 @@
 #include "clock/gpu.h"
 #include "clock/hosts.h"
 #include "text/numbers.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"end-skew", RS_OPTION_INT, "US", NULL, "10",
@@ -396,12 +397,8 @@ static rs_status put_contradictions(const rs_coll_job *job, const rs_clocks *clo
         const rs_coll_shape *op = rs_coll_shape_at(job, first);
         const rs_pool *pool = &job->ranks[first->rank]->pool;
         const char *group = rs_pool_text(pool, op->group);
-        rs_table_add_text(t, group && *group ? group : rs_pool_text(pool, op->members));
-        rs_table_add_int(t, c->number);
-        rs_table_add_int(t, c->n);
-        rs_table_add_int(t, a->of[first->rank]->rank);
-        rs_table_add_time(t, clocks->contradictions[i].by);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, group && *group ? group : rs_pool_text(pool, op->members), c->number,
+                            c->n, a->of[first->rank]->rank, clocks->contradictions[i].by);
     }
     return status;
 }
@@ -506,8 +503,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 static const rs_field part_fields[] = {
     RS_FIELD_ONE_OR_NONE(part, ops, &rs_coll_rank_layout),
-    RS_FIELD(part, gpu_low),
-    RS_FIELD(part, gpu_high),
+    RS_FIELDS(part, gpu_low, gpu_high),
 };
 static const rs_layout part_layout = RS_LAYOUT(part, part_fields);
 

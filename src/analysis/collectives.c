@@ -214,31 +214,19 @@ static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, si
     const rs_coll_rank *r = job->ranks[a->rank];
     const rs_coll_shape *op = rs_coll_shape_of(r, &r->ops[a->op]);
     double algorithm = algorithm_gbps(m->bytes, m->times.transfer);
-    rs_table_add_int(t, (int64_t)index);
-    rs_table_add_text(t, rs_pool_text(&r->pool, op->group));
-    rs_table_add_text(t, rs_pool_text(&r->pool, op->description));
-    rs_table_add_text(t, rs_pool_text(&r->pool, op->members));
-    rs_table_add_int(t, c->number);
-    rs_table_add_text(t, c->by_seq ? "seq" : "order");
-    rs_table_add_text(t, c->mixed ? "mixed" : rs_coll_kind_name(m->times.kind));
-    rs_table_add_text(t, rs_pool_text(&r->pool, op->dtype));
-    rs_table_add_int_if(t, op->in_elements >= 0, op->in_elements);
-    rs_table_add_int_if(t, op->out_elements >= 0, op->out_elements);
-    rs_table_add_int_if(t, m->bytes >= 0, m->bytes);
-    rs_table_add_int_if(t, op->group_size > 0, op->group_size);
-    rs_table_add_int(t, c->n);
-    rs_table_add_time(t, m->times.first - base);
-    rs_table_add_time(t, m->times.transfer);
-    rs_table_add_time_if(t, shown, m->times.last - m->times.first);
-    rs_table_add_time_if(t, shown, m->times.sum_wait);
-    rs_table_add_time(t, m->times.last_end - m->times.first_end);
-    rs_table_add_int_if(t, shown, of[job->arrivals[m->times.first_at].rank]->rank);
-    rs_table_add_int_if(t, shown, of[job->arrivals[m->times.last_at].rank]->rank);
-    rs_table_add_real(t, algorithm);
-    rs_table_add_real(t, algorithm * rs_coll_bus_factor(m->times.kind, m->members));
-    rs_table_add_time_if(t, m->bounded && m->clocks < INT64_MAX, m->clocks);
-    rs_table_add_int(t, m->uncertain);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, index, rs_pool_text(&r->pool, op->group),
+                      rs_pool_text(&r->pool, op->description), rs_pool_text(&r->pool, op->members), c->number,
+                      c->by_seq ? "seq" : "order", c->mixed ? "mixed" : rs_coll_kind_name(m->times.kind),
+                      rs_pool_text(&r->pool, op->dtype), op->in_elements >= 0 ? op->in_elements : RS_NO_VALUE,
+                      op->out_elements >= 0 ? op->out_elements : RS_NO_VALUE,
+                      m->bytes >= 0 ? m->bytes : RS_NO_VALUE,
+                      op->group_size > 0 ? op->group_size : RS_NO_VALUE, c->n, m->times.first - base,
+                      m->times.transfer, shown ? m->times.last - m->times.first : RS_NO_VALUE,
+                      shown ? m->times.sum_wait : RS_NO_VALUE, m->times.last_end - m->times.first_end,
+                      shown ? of[job->arrivals[m->times.first_at].rank]->rank : RS_NO_VALUE,
+                      shown ? of[job->arrivals[m->times.last_at].rank]->rank : RS_NO_VALUE, algorithm,
+                      algorithm * rs_coll_bus_factor(m->times.kind, m->members),
+                      m->bounded && m->clocks < INT64_MAX ? m->clocks : RS_NO_VALUE, m->uncertain);
 }
 
 typedef struct answer {
@@ -264,17 +252,10 @@ static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *o
         int64_t start = rs_coll_start(job, a), wait = m->times.last - start;
         bool uncertain = a->rank != last && wait < rs_clock_trust_between(&x->trust, a->rank, last);
         bool shown = !x->strict || !uncertain;
-        rs_table_add_int(t, (int64_t)index);
-        rs_table_add_int(t, of[a->rank]->rank);
-        rs_table_add_int(t, op->row);
-        rs_table_add_int_if(t, op->seq >= 0, op->seq);
-        rs_table_add_time(t, start - x->base);
-        rs_table_add_moment(t, op->start);
-        rs_table_add_time_if(t, !x->strict || !m->uncertain, start - m->times.first);
-        rs_table_add_time_if(t, shown, wait);
-        rs_table_add_time(t, rs_coll_duration(job->ranks[a->rank], op));
-        rs_table_add_int(t, uncertain);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, index, of[a->rank]->rank, op->row, op->seq >= 0 ? op->seq : RS_NO_VALUE,
+                            start - x->base, op->start,
+                            !x->strict || !m->uncertain ? start - m->times.first : RS_NO_VALUE,
+                            shown ? wait : RS_NO_VALUE, rs_coll_duration(job->ranks[a->rank], op), uncertain);
     }
     return status;
 }
@@ -350,20 +331,12 @@ static size_t unite(bucket *items, size_t n)
 static rs_status add_bucket(rs_table *t, const bucket *b, rs_error *err)
 {
     double algorithm = b->bytes < 0 || b->transfer.sum <= 0 ? NAN : b->all_bytes / (double)b->transfer.sum;
-    rs_table_add_text(t, b->collective);
-    rs_table_add_text(t, b->dtype[0] ? b->dtype : NULL);
-    rs_table_add_int_if(t, b->members >= 0, b->members);
-    rs_table_add_int_if(t, b->bytes >= 0, b->bytes);
-    rs_table_add_int(t, (int64_t)b->transfer.n);
-    rs_table_add_time(t, b->transfer.sum);
-    rs_table_add_real(t, rs_moments_mean(&b->transfer) / 1000);
-    rs_table_add_time(t, b->transfer.min);
-    rs_table_add_time(t, b->transfer.max);
-    rs_table_add_real(t, rs_moments_mean(&b->wait) / 1000);
-    rs_table_add_real(t, rs_percent(b->sum_wait, b->sum_duration));
-    rs_table_add_real(t, algorithm);
-    rs_table_add_real(t, algorithm * rs_coll_bus_factor(b->kind, b->members));
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, b->collective, b->dtype[0] ? b->dtype : NULL,
+                      b->members >= 0 ? b->members : RS_NO_VALUE, b->bytes >= 0 ? b->bytes : RS_NO_VALUE,
+                      b->transfer.n, b->transfer.sum, rs_moments_mean(&b->transfer) / 1000, b->transfer.min,
+                      b->transfer.max, rs_moments_mean(&b->wait) / 1000,
+                      rs_percent(b->sum_wait, b->sum_duration), algorithm,
+                      algorithm * rs_coll_bus_factor(b->kind, b->members));
 }
 
 /* ---- who is late
@@ -401,14 +374,12 @@ static rs_status add_clock(const rs_coll_job *job, size_t i, int64_t number, rs_
 {
     const rs_coll_clock *c = &job->clocks[i];
     int64_t base = job->shift[i] + c->offset;
-    rs_table_add_int(t, number);
-    rs_table_add_text(t, c->aligned ? "ends" : job->by_base ? "base" : "file");
-    rs_table_add_time(t, base);
-    rs_table_add_time(t, c->offset);
-    rs_table_add_int(t, (int64_t)c->n);
-    rs_table_add_time_if(t, c->aligned, c->residual);
-    rs_table_add_time_if(t, c->aligned, c->worst);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, number,
+                      c->aligned     ? "ends"
+                      : job->by_base ? "base"
+                                     : "file",
+                      base, c->offset, c->n, c->aligned ? c->residual : RS_NO_VALUE,
+                      c->aligned ? c->worst : RS_NO_VALUE);
 }
 
 /* ---- all ranks

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "text/numbers.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "args|op|kernel|category|module|tree", "args",
@@ -216,18 +217,10 @@ static rs_status add_inputs(const rs_compare_run *c, rs_table *t, rs_error *err)
         const rs_compare_side *s = &c->sides[i];
         const rs_compare_rank *first = s->ranks[0].value;
         double diff = rs_compare_diff_us(a, a->time, s, s->time), whole = rs_compare_us(a, a->time);
-        rs_table_add_int(t, (int64_t)i);
-        rs_table_add_text(t, s->input);
-        rs_table_add_int(t, (int64_t)s->n_ranks);
-        rs_table_add_int(t, (int64_t)s->n_steps);
-        rs_table_add_text(t, first->device);
-        rs_table_add_real(t, rs_compare_count(s, s->pieces));
-        rs_table_add_real(t, rs_compare_us(s, s->time));
-        rs_table_add_real(t, rs_compare_us(s, s->unlinked));
-        rs_table_add_real(t, diff);
-        rs_table_add_real(t, whole > 0 ? 100 * diff / whole : (double)NAN);
-        rs_table_add_real(t, s->n_steps ? (double)s->step_length / (double)s->n_steps / 1000 : (double)NAN);
-        RS_TRY(rs_table_end_row(t, err));
+        RS_TRY(RS_PUT_ROW(t, err, i, s->input, s->n_ranks, s->n_steps, first->device,
+                          rs_compare_count(s, s->pieces), rs_compare_us(s, s->time),
+                          rs_compare_us(s, s->unlinked), diff, whole > 0 ? 100 * diff / whole : (double)NAN,
+                          s->n_steps ? (double)s->step_length / (double)s->n_steps / 1000 : (double)NAN));
     }
     return RS_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "base/try.h"
+#include "table/cells.h"
 
 /* A key of any side; texts are ids of the comparison's. */
 typedef struct key_row {
@@ -130,21 +131,11 @@ static rs_status add_row(const joined *x, rs_table *t, size_t variant, const key
         else
             rs_table_add_null(t);
     }
-    rs_table_add_text(t, change_of(count_a, count_b));
-    rs_table_add_real(t, count_a);
-    rs_table_add_real(t, count_b);
-    rs_table_add_real(t, us_a);
-    rs_table_add_real(t, us_b);
-    rs_table_add_real(t, ratio(us_a, count_a));
-    rs_table_add_real(t, ratio(us_b, count_b));
-    rs_table_add_real(t, diff);
-    rs_table_add_real(t, a->count && b->count ? ratio(us_b, us_a) : (double)NAN);
-    rs_table_add_real(t, 100 * ratio(diff, rs_compare_us(sa, sa->time)));
-    rs_table_add_real(t, ratio(a->flops, (double)a->computed) / 1e3);
-    rs_table_add_real(t, ratio(b->flops, (double)b->computed) / 1e3);
-    rs_table_add_real(t, 100 * ratio(a->bound, (double)a->bounded));
-    rs_table_add_real(t, 100 * ratio(b->bound, (double)b->bounded));
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, change_of(count_a, count_b), count_a, count_b, us_a, us_b, ratio(us_a, count_a),
+                      ratio(us_b, count_b), diff, a->count && b->count ? ratio(us_b, us_a) : (double)NAN,
+                      100 * ratio(diff, rs_compare_us(sa, sa->time)),
+                      ratio(a->flops, (double)a->computed) / 1e3, ratio(b->flops, (double)b->computed) / 1e3,
+                      100 * ratio(a->bound, (double)a->bounded), 100 * ratio(b->bound, (double)b->bounded));
 }
 
 /* What --top leaves out is told, so that the reader can add up. */

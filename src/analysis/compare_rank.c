@@ -2,7 +2,6 @@
 #include "analysis/compare.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/roofline_rank.h"

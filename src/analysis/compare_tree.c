@@ -381,14 +381,9 @@ static rs_status add_times(rs_table *t, const matcher *m, const part parts[2], r
 {
     const rs_compare_side *a = &m->c->sides[0], *b = &m->c->sides[m->variant];
     double diff = diff_of(m, parts), whole = rs_compare_us(a, a->time);
-    rs_table_add_real(t, rs_compare_count(a, parts[0].pieces));
-    rs_table_add_real(t, rs_compare_count(b, parts[1].pieces));
-    rs_table_add_real(t, rs_compare_us(a, parts[0].time));
-    rs_table_add_real(t, rs_compare_us(b, parts[1].time));
-    rs_table_add_real(t, diff);
-    rs_table_add_real(t, whole > 0 ? 100 * diff / whole : (double)NAN);
-    rs_table_add_text(t, verdict_of(parts, diff));
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, rs_compare_count(a, parts[0].pieces), rs_compare_count(b, parts[1].pieces),
+                      rs_compare_us(a, parts[0].time), rs_compare_us(b, parts[1].time), diff,
+                      whole > 0 ? 100 * diff / whole : (double)NAN, verdict_of(parts, diff));
 }
 
 static bool add_up(const matcher *m, total **totals, size_t *n)
@@ -477,12 +472,10 @@ static rs_status add_pairs(const matcher *m, rs_table *t, rs_error *err)
         const group *g = order[i].g;
         rs_table_add_int(t, (int64_t)m->variant);
         add_text(t, m, g->name);
-        for (unsigned side = 0; side < 2; side++)
-            rs_table_add_int_if(t, g->uid[side] != RS_NO_ROW, g->uid[side]);
-        rs_table_add_int(t, g->depth);
+        RS_PUT_CELLS(t, g->uid[0] != RS_NO_ROW ? g->uid[0] : RS_NO_VALUE,
+                     g->uid[1] != RS_NO_ROW ? g->uid[1] : RS_NO_VALUE, g->depth);
         add_ops(t, m, g->parts);
-        for (unsigned side = 0; side < 2; side++)
-            rs_table_add_int_if(t, g->rank[side] != RS_NO_VALUE, g->rank[side]);
+        RS_PUT_CELLS(t, g->rank[0], g->rank[1]);
         add_text(t, m, g->module);
         status = add_times(t, m, g->parts, err);
     }

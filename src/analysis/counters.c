@@ -9,6 +9,7 @@
 #include "trace/calls.h"
 #include "trace/nest.h"
 #include "trace/selection.h"
+#include "table/cells.h"
 
 static const rs_column_spec first_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
@@ -350,15 +351,11 @@ static rs_status add_ranges(rs_table *t, int64_t rank_number, const counters_par
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n; i++) {
         const range *r = &p->ranges[i];
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, r->row);
-        rs_table_add_text(t, r->name);
+        RS_PUT_CELLS(t, rank_number, r->row, r->name);
         for (size_t k = 0; k < all->n; k++)
             rs_table_add_real(t, place[k] == SIZE_MAX ? (double)NAN : r->values[place[k]]);
         rs_table_add_text_n(t, r->stack, r->top_length);
-        rs_table_add_text(t, r->bottom);
-        rs_table_add_text(t, r->stack);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, r->bottom, r->stack);
     }
     return status;
 }
@@ -421,13 +418,10 @@ static bool lies_in_stack(const void *value)
     return r->stack ? r->top_length <= strlen(r->stack) : r->top_length == 0;
 }
 
-static const rs_field range_fields[] = {RS_FIELD(range, row),
-                                        RS_FIELD(range, launch),
-                                        RS_FIELD(range, name),
-                                        RS_FIELD_OR_NULL(range, stack),
-                                        RS_FIELD_OR_NULL(range, bottom),
-                                        RS_FIELD(range, top_length),
-                                        RS_FIELD_ROW(range, values, counters_partial, n_counters)};
+static const rs_field range_fields[] = {
+    RS_FIELD(range, row),           RS_FIELDS(range, launch, name),
+    RS_FIELD_OR_NULL(range, stack), RS_FIELD_OR_NULL(range, bottom),
+    RS_FIELD(range, top_length),    RS_FIELD_ROW(range, values, counters_partial, n_counters)};
 static const rs_layout range_layout = RS_LAYOUT_CHECKED(range, range_fields, lies_in_stack);
 
 static const rs_field counters_fields[] = {RS_FIELD_VALUES(counters_partial, counters, n_counters),

@@ -379,9 +379,7 @@ static const rs_layout point_layout = RS_LAYOUT(rs_path_point, point_fields);
 static const rs_field edge_fields[] = {
     RS_FIELD_STRUCT(rs_path_edge, source, &point_layout),
     RS_FIELD_STRUCT(rs_path_edge, target, &point_layout),
-    RS_FIELD(rs_path_edge, weight),
-    RS_FIELD(rs_path_edge, owner),
-    RS_FIELD(rs_path_edge, owner_stream),
+    RS_FIELDS(rs_path_edge, weight, owner, owner_stream),
     RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_name, rs_path_answer, strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_category, rs_path_answer, strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_pid, rs_path_answer, strings.n),
@@ -397,26 +395,15 @@ static const rs_layout sync_layout = RS_RECORD_LAYOUT_AND(rs_path_sync, sync, sy
 
 static const rs_field node_fields[] = {
     RS_FIELD_STRUCT(rs_path_node, point, &point_layout),
-    RS_FIELD(rs_path_node, place),
-    RS_FIELD(rs_path_node, blocking),
+    RS_FIELDS(rs_path_node, place, blocking),
 };
 static const rs_layout node_layout = RS_LAYOUT(rs_path_node, node_fields);
 
 static const rs_field answer_fields[] = {
-    RS_FIELD(rs_path_answer, n_instances),
-    RS_FIELD(rs_path_answer, found),
-    RS_FIELD(rs_path_answer, whole_trace),
-    RS_FIELD(rs_path_answer, absent),
-    RS_FIELD(rs_path_answer, base),
-    RS_FIELD(rs_path_answer, start),
-    RS_FIELD(rs_path_answer, end),
-    RS_FIELD(rs_path_answer, n_nodes),
-    RS_FIELD(rs_path_answer, n_edges),
-    RS_FIELD(rs_path_answer, n_path),
-    RS_FIELD(rs_path_answer, weight),
+    RS_FIELDS(rs_path_answer, n_instances, found, whole_trace, absent, base, start, end, n_nodes, n_edges,
+              n_path, weight),
     RS_FIELD_ARRAY(rs_path_answer, time),
-    RS_FIELD(rs_path_answer, n_untold),
-    RS_FIELD(rs_path_answer, n_contradicted),
+    RS_FIELDS(rs_path_answer, n_untold, n_contradicted),
     RS_FIELD_STRINGS(rs_path_answer, strings),
     RS_FIELD_LIST(rs_path_answer, path, n_path_rows, &edge_layout),
     RS_FIELD_LIST(rs_path_answer, edges, n_edge_rows, &edge_layout),

@@ -1,6 +1,5 @@
 /* diff by rank: what a step of each rank takes more or less in B, in parts that add up, and which kernel changed most. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diff.h"

@@ -1,6 +1,4 @@
 /* Is the capture fit: what is missing or broken, which analyses that disables, how to record it better. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "base/stats.h"

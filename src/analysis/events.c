@@ -1,6 +1,5 @@
 /* The event table itself, filtered. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"

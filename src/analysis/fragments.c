@@ -1,5 +1,4 @@
 /* fragments: what short kernels and short gaps between them take: what fusing or a graph could win. */
-#include <math.h>
 
 #include "analysis/plan.h"
 #include "base/real.h"

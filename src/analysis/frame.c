@@ -390,11 +390,8 @@ const rs_layout rs_frame_layout = RS_LAYOUT_CHECKED(rs_frame_partial, frame_fiel
 
 static rs_status own_rows(rs_trace *trace, const rs_policy *policy, const rs_frame_rows **out, rs_error *err)
 {
-    void *value;
     (void)policy;
-    rs_status status = rs_trace_facet(trace, &rs_facet_frame_rows, NULL, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_frame_rows, NULL, out, err);
 }
 
 static const rs_frame_column_rules own_columns = {rs_frame_is_gpu_work, rs_frame_own_iterations};

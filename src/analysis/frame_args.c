@@ -215,8 +215,7 @@ bool rs_frame_args_read(rs_frame_args *a, uint32_t event, uint32_t row, rs_frame
 /* ---- partials that travel --------------------------------------------------------------------------- */
 
 static const rs_field cell_fields[] = {
-    RS_FIELD(rs_frame_cell, row),
-    RS_FIELD(rs_frame_cell, name),
+    RS_FIELDS(rs_frame_cell, row, name),
     RS_FIELD_BELOW(rs_frame_cell, kind, RS_N_OTHER_KINDS),
     RS_FIELD(rs_frame_cell, value),
 };

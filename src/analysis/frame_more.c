@@ -153,18 +153,12 @@ rs_status rs_frame_calls_make(rs_trace *trace, const rs_frame_rows *f, const uin
 
 void rs_frame_call_add(const rs_frame_call *call, rs_table *t)
 {
-    rs_table_add_int_if(t, call->parent != RS_NO_VALUE, call->parent);
-    rs_table_add_int_if(t, call->depth != RS_NO_VALUE, call->depth);
-    rs_table_add_int_if(t, call->height != RS_NO_VALUE, call->height);
-    rs_table_add_int(t, call->n_kernels);
-    rs_table_add_time(t, call->sum);
+    RS_PUT_CELLS(t, call->parent, call->depth, call->height, call->n_kernels, call->sum);
     if (call->first == RS_NO_TIME) {
         for (int i = 0; i < 3; i++) rs_table_add_null(t);
         return;
     }
-    rs_table_add_time(t, rs_sub_sat(call->last, call->first));
-    rs_table_add_moment(t, call->first);
-    rs_table_add_moment(t, call->last);
+    RS_PUT_CELLS(t, rs_sub_sat(call->last, call->first), call->first, call->last);
 }
 
 /* ---- the rows of --where -------------------------------------------------------------------------------- */

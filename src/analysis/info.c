@@ -430,10 +430,7 @@ static const rs_layout fact_layout = RS_RECORD_LAYOUT(fact, software);
 /* of a recording only its row is shown */
 static const rs_field recording_fields[] = {
     RS_FIELD_BELOW(info, role, RS_N_ROLES),
-    RS_FIELD(info, file),
-    RS_FIELD(info, has_span),
-    RS_FIELD(info, base_ns),
-    RS_FIELD(info, last),
+    RS_FIELDS(info, file, has_span, base_ns, last),
 };
 static const rs_layout recording_layout = RS_RECORD_LAYOUT_AND(info, rank, recording_fields);
 
@@ -441,9 +438,7 @@ static const rs_layout recording_layout = RS_RECORD_LAYOUT_AND(info, rank, recor
 static const rs_field info_fields[] = {
     RS_FIELD_BELOW(info, role, RS_N_ROLES),
     RS_FIELD_LIST(info, recordings, n_recordings, &recording_layout),
-    RS_FIELD(info, has_span),
-    RS_FIELD(info, base_ns),
-    RS_FIELD(info, last),
+    RS_FIELDS(info, has_span, base_ns, last),
     RS_FIELD_LIST(info, categories, n_categories, &category_layout),
     RS_FIELD_LIST(info, streams, n_streams, &stream_layout),
     RS_FIELD_STRUCTS(info, facts, &fact_layout),

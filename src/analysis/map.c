@@ -279,12 +279,7 @@ static rs_status put_lanes(const rs_run *run, rs_trace *trace, rs_relations *out
 static const rs_field lane_fields[] = {
     RS_FIELD_TEXT_ID(lane_row, lane),
     RS_FIELD_TEXT_ID(lane_row, name),
-    RS_FIELD(lane_row, row),
-    RS_FIELD(lane_row, launch),
-    RS_FIELD(lane_row, parent),
-    RS_FIELD(lane_row, from),
-    RS_FIELD(lane_row, time),
-    RS_FIELD(lane_row, depth),
+    RS_FIELDS(lane_row, row, launch, parent, from, time, depth),
     RS_FIELD_BELOW(lane_row, class, N_LANE_CLASSES),
 };
 static const rs_layout lane_layout = RS_LAYOUT(lane_row, lane_fields);

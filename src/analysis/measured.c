@@ -187,22 +187,9 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
 static const rs_order by_time[] = {RS_FALLING(measured_row, time), RS_RISING_TEXT(measured_row, name)};
 static const rs_field row_fields[] = {
     RS_FIELD_TEXT_ID(measured_row, name),
-    RS_FIELD(measured_row, step),
-    RS_FIELD(measured_row, count),
-    RS_FIELD(measured_row, time),
-    RS_FIELD(measured_row, known),
-    RS_FIELD(measured_row, samples),
-    RS_FIELD(measured_row, means.sm),
-    RS_FIELD(measured_row, means.tensor),
-    RS_FIELD(measured_row, means.dram),
-    RS_FIELD(measured_row, means.nvlink_rx),
-    RS_FIELD(measured_row, means.nvlink_tx),
-    RS_FIELD(measured_row, means.pcie_rx),
-    RS_FIELD(measured_row, means.pcie_tx),
-    RS_FIELD(measured_row, means.clock),
-    RS_FIELD(measured_row, means.memory_clock),
-    RS_FIELD(measured_row, means.power),
-    RS_FIELD(measured_row, means.temperature),
+    RS_FIELDS(measured_row, step, count, time, known, samples, means.sm, means.tensor, means.dram,
+              means.nvlink_rx, means.nvlink_tx, means.pcie_rx, means.pcie_tx, means.clock, means.memory_clock,
+              means.power, means.temperature),
 };
 static const rs_layout row_layout = RS_LAYOUT(measured_row, row_fields);
 static const rs_plan_relation relations[] = {

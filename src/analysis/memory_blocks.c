@@ -1,7 +1,6 @@
 /* memory of a snapshot: the blocks that are there at one instant, what they are for, and how the sums change. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"

@@ -571,29 +571,22 @@ rs_status rs_memory_joints_make(const rs_partial *snapshots, size_t n, const rs_
 /* ---- what travels ---------------------------------------------------------------------------------------------- */
 
 static const rs_field event_fields[] = {
-    RS_FIELD(rs_clocked_event, device),
-    RS_FIELD(rs_clocked_event, time),
-    RS_FIELD(rs_clocked_event, bytes),
-    RS_FIELD(rs_clocked_event, step),
-    RS_FIELD(rs_clocked_event, address),
+    RS_FIELDS(rs_clocked_event, device, time, bytes, step, address),
     RS_FIELD_INDEX_OR_NONE(rs_clocked_event, op, rs_memory_clock, texts.n),
     RS_FIELD_INDEX_OR_NONE(rs_clocked_event, module, rs_memory_clock, texts.n),
     RS_FIELD_BELOW(rs_clocked_event, pass, RS_N_PASSES),
-    RS_FIELD(rs_clocked_event, call),
-    RS_FIELD(rs_clocked_event, cost),
+    RS_FIELDS(rs_clocked_event, call, cost),
 };
 static const rs_layout event_layout = RS_LAYOUT(rs_clocked_event, event_fields);
 static const rs_field forward_fields[] = {
     RS_FIELD_INDEX(rs_clocked_forward, module, rs_memory_clock, texts.n),
-    RS_FIELD(rs_clocked_forward, step),
-    RS_FIELD(rs_clocked_forward, time),
+    RS_FIELDS(rs_clocked_forward, step, time),
 };
 static const rs_layout forward_layout = RS_LAYOUT(rs_clocked_forward, forward_fields);
 static const rs_field clock_fields[] = {
     RS_FIELD_STRINGS(rs_memory_clock, texts),
     RS_FIELD_LIST(rs_memory_clock, events, n_events, &event_layout),
     RS_FIELD_LIST(rs_memory_clock, forwards, n_forwards, &forward_layout),
-    RS_FIELD(rs_memory_clock, has_modules),
-    RS_FIELD(rs_memory_clock, has_clock),
+    RS_FIELDS(rs_memory_clock, has_modules, has_clock),
 };
 const rs_layout rs_memory_clock_layout = RS_LAYOUT(rs_memory_clock, clock_fields);

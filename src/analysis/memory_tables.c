@@ -578,25 +578,9 @@ rs_status rs_memory_put_rank(const rs_memory_question *q, rs_table **tables, int
 /* ---- what travels ---------------------------------------------------------------------------------------- */
 
 static const rs_field device_fields[] = {
-    RS_FIELD(rs_memory_device, need),
-    RS_FIELD(rs_memory_device, floor),
-    RS_FIELD(rs_memory_device, n_before),
-    RS_FIELD(rs_memory_device, n_cut),
-    RS_FIELD(rs_memory_device, n_freed_twice),
-    RS_FIELD(rs_memory_device, n_unplaced),
-    RS_FIELD(rs_memory_device, n_without_stack),
-    RS_FIELD(rs_memory_device, allocations),
-    RS_FIELD(rs_memory_device, overflowed),
-    RS_FIELD(rs_memory_device, max_entries),
-    RS_FIELD(rs_memory_device, without_stack),
-    RS_FIELD(rs_memory_device, free),
-    RS_FIELD(rs_memory_device, releasable),
-    RS_FIELD(rs_memory_device, stuck),
-    RS_FIELD(rs_memory_device, rounding),
-    RS_FIELD(rs_memory_device, has_history),
-    RS_FIELD(rs_memory_device, expandable),
-    RS_FIELD(rs_memory_device, free_runs),
-    RS_FIELD(rs_memory_device, steps),
+    RS_FIELDS(rs_memory_device, need, floor, n_before, n_cut, n_freed_twice, n_unplaced, n_without_stack,
+              allocations, overflowed, max_entries, without_stack, free, releasable, stuck, rounding,
+              has_history, expandable, free_runs, steps),
 };
 static const rs_layout device_layout = RS_RECORD_LAYOUT_AND(rs_memory_device, rank, device_fields);
 
@@ -625,16 +609,9 @@ static const rs_field allocation_fields[] = {
     RS_FIELD_INDEX(rs_memory_allocation, device, rs_memory_rank, texts.n),
     RS_FIELD_INDEX(rs_memory_allocation, line, rs_memory_rank, texts.n),
     RS_FIELD_INDEX(rs_memory_allocation, site, rs_memory_rank, texts.n),
-    RS_FIELD(rs_memory_allocation, number),
-    RS_FIELD(rs_memory_allocation, time),
-    RS_FIELD(rs_memory_allocation, size),
-    RS_FIELD(rs_memory_allocation, from),
-    RS_FIELD(rs_memory_allocation, until),
-    RS_FIELD(rs_memory_allocation, address),
+    RS_FIELDS(rs_memory_allocation, number, time, size, from, until, address),
     RS_FIELD_BELOW(rs_memory_allocation, purpose, RS_N_PURPOSES),
-    RS_FIELD(rs_memory_allocation, at_peak),
-    RS_FIELD(rs_memory_allocation, made_peak),
-    RS_FIELD(rs_memory_allocation, shown),
+    RS_FIELDS(rs_memory_allocation, at_peak, made_peak, shown),
 };
 static const rs_layout allocation_layout = RS_LAYOUT(rs_memory_allocation, allocation_fields);
 

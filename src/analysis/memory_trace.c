@@ -441,13 +441,8 @@ rs_status rs_memory_trace_merge(const rs_run *run, const rs_partial *partials, s
         for (size_t k = 0; status == RS_OK && k < p->n_held; k++) {
             rs_table *t = result->tables[at->held];
             const held_row *h = &p->held[k];
-            rs_table_add_int(t, rank);
-            rs_table_add_text(t, p->devices[h->device].device);
-            rs_table_add_moment(t, h->time);
-            rs_table_add_int(t, h->bytes);
-            rs_table_add_int(t, h->held);
-            rs_table_add_int_if(t, h->reserved != RS_NO_VALUE, h->reserved);
-            status = rs_table_end_row(t, err);
+            status = RS_PUT_ROW(t, err, rank, p->devices[h->device].device, h->time, h->bytes, h->held,
+                                h->reserved);
         }
     }
     return status;

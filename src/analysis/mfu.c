@@ -13,6 +13,7 @@
 #include "base/try.h"
 #include "trace/recompute.h"
 #include "trace/selection.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
@@ -221,30 +222,14 @@ static rs_status add_step(rs_table *t, int64_t rank, const mfu_step *s, const rs
 {
     double length = s->length == RS_NO_TIME || s->length <= 0 ? (double)NAN : (double)s->length;
     double ideal = ideal_us(s, rates, false);
-    rs_table_add_int(t, rank);
-    if (s->number == RS_NO_VALUE)
-        rs_table_add_null(t);
-    else
-        rs_table_add_int(t, s->number);
-    if (s->length == RS_NO_TIME)
-        rs_table_add_null(t);
-    else
-        rs_table_add_time(t, s->length);
+    RS_PUT_CELLS(t, rank, s->number, s->length);
     const int64_t matrix = sum_flops(s->matrix);
-    rs_table_add_int(t, matrix);
-    rs_table_add_int(t, sum_flops(s->recompute));
-    rs_table_add_real(t, (double)matrix / length / 1e3);
-    rs_table_add_real(t, ideal);
-    rs_table_add_real(t, 1e5 * ideal / length);
+    RS_PUT_CELLS(t, matrix, sum_flops(s->recompute), (double)matrix / length / 1e3, ideal,
+                 1e5 * ideal / length);
     const double model = ideal_us(s, rates, true);
-    rs_table_add_real(t, 1e5 * model / length);
-    if (s->period == RS_NO_TIME)
-        rs_table_add_null(t);
-    else
-        rs_table_add_time(t, s->period);
-    rs_table_add_real(t, s->period > 0 ? 1e5 * model / (double)s->period : (double)NAN);
-    rs_table_add_real(t, rs_percent(s->modelled, s->all));
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, 1e5 * model / length, s->period,
+                      s->period > 0 ? 1e5 * model / (double)s->period : (double)NAN,
+                      rs_percent(s->modelled, s->all));
 }
 
 /* FLOPs of a precision that the device has no rate for are in no share. */
@@ -312,8 +297,7 @@ static const rs_layout step_layout = RS_LAYOUT(mfu_step, step_fields);
 static const rs_field rank_fields[] = {
     RS_FIELD_LIST(mfu_rank, steps, n, &step_layout),
     RS_FIELD_OR_NULL(mfu_rank, known_as),
-    RS_FIELD(mfu_rank, described),
-    RS_FIELD(mfu_rank, has_work),
+    RS_FIELDS(mfu_rank, described, has_work),
 };
 static const rs_layout rank_layout = RS_LAYOUT(mfu_rank, rank_fields);
 

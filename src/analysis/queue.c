@@ -137,16 +137,7 @@ static bool was_full(const rs_run *run, const rs_relations *of, const void *row)
 }
 
 static const rs_field stream_fields[] = {
-    RS_FIELD(rs_queue_stream, device),
-    RS_FIELD(rs_queue_stream, stream),
-    RS_FIELD(rs_queue_stream, launched),
-    RS_FIELD(rs_queue_stream, max),
-    RS_FIELD(rs_queue_stream, blocked),
-    RS_FIELD(rs_queue_stream, span),
-    RS_FIELD(rs_queue_stream, limit),
-    RS_FIELD(rs_queue_stream, mean),
-    RS_FIELD(rs_queue_stream, empty_pct),
-    RS_FIELD(rs_queue_stream, full),
+    RS_FIELDS(rs_queue_stream, device, stream, launched, max, blocked, span, limit, mean, empty_pct, full),
     RS_FIELD_STRUCT(rs_queue_stream, lengths, &rs_description_layout),
 };
 const rs_layout rs_queue_stream_layout = RS_LAYOUT(rs_queue_stream, stream_fields);

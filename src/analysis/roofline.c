@@ -13,7 +13,6 @@
 #include "base/interval.h"
 #include "base/try.h"
 #include "text/numbers.h"
-#include "trace/launcher_rows.h"
 #include "table/cells.h"
 
 static const rs_option_spec options[] = {
@@ -157,33 +156,23 @@ enum { ARGS, OPS, MODELS, DEVICES, GEMMS, ROOFS, PARTS, MEASURED };
 
 static void add_args_texts(rs_table *t, const rs_pool *pool, const rs_roof_row *r)
 {
-    rs_table_add_text(t, rs_pool_text(pool, r->dims));
-    rs_table_add_text(t, rs_pool_text(pool, r->types));
-    rs_table_add_text(t, rs_pool_text(pool, r->strides));
-    rs_table_add_text(t, rs_pool_text(pool, r->concrete));
+    RS_PUT_CELLS(t, rs_pool_text(pool, r->dims), rs_pool_text(pool, r->types), rs_pool_text(pool, r->strides),
+                 rs_pool_text(pool, r->concrete));
 }
 
 static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, const rs_roof_row *r,
                               const rs_rates *rates, rs_error *err)
 {
     rs_roof_figures f = rs_roof_figures_of(r, rates);
-    rs_table_add_int(t, rank);
-    rs_table_add_text(t, rs_pool_text(pool, r->name));
-    rs_table_add_text(t, r->family);
-    rs_table_add_text(t, !r->family ? NULL : r->lower ? "lower" : "yes");
-    rs_table_add_int(t, (int64_t)r->time.n);
-    rs_table_add_time(t, r->time.sum);
-    rs_table_add_int_if(t, f.flops, r->matrix);
-    rs_table_add_int_if(t, f.flops, r->vector);
-    rs_table_add_int_if(t, f.bytes, r->bytes);
-    rs_table_add_text(t, r->family && r->precision ? rs_precision_name((rs_precision)r->precision) : NULL);
-    rs_table_add_real(t, f.flops_per_byte);
-    rs_table_add_real(t, f.tflops_per_s);
-    rs_table_add_real(t, f.gb_per_s);
-    rs_table_add_text(t, f.bound.what);
-    rs_table_add_real(t, f.bound.us);
-    rs_table_add_real(t, f.efficiency_pct);
-    rs_table_add_int(t, r->uid);
+    RS_PUT_CELLS(t, rank, rs_pool_text(pool, r->name), r->family,
+                 !r->family ? NULL
+                 : r->lower ? "lower"
+                            : "yes",
+                 r->time.n, r->time.sum, f.flops ? r->matrix : RS_NO_VALUE, f.flops ? r->vector : RS_NO_VALUE,
+                 f.bytes ? r->bytes : RS_NO_VALUE,
+                 r->family && r->precision ? rs_precision_name((rs_precision)r->precision) : NULL,
+                 f.flops_per_byte, f.tflops_per_s, f.gb_per_s, f.bound.what, f.bound.us, f.efficiency_pct,
+                 r->uid);
     add_args_texts(t, pool, r);
     return rs_table_end_row(t, err);
 }
@@ -220,18 +209,9 @@ static const char *name_of(const rs_roof_rank *p, const rs_roof_row *r, unsigned
 
 static rs_status add_total(rs_table *t, int64_t rank, const total *x, rs_error *err)
 {
-    rs_table_add_int(t, rank);
-    rs_table_add_text(t, x->name);
-    rs_table_add_int(t, (int64_t)x->sum.count);
-    rs_table_add_time(t, x->sum.time);
-    rs_table_add_int(t, x->sum.matrix);
-    rs_table_add_int(t, x->sum.vector);
-    rs_table_add_int(t, x->sum.bytes);
-    rs_table_add_real(t, x->sum.bound_us);
-    rs_table_add_time(t, x->sum.bounded);
-    rs_table_add_real(t, rs_roof_total_efficiency(&x->sum));
-    rs_table_add_real(t, rs_percent(x->sum.modelled, x->sum.time));
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, rank, x->name, x->sum.count, x->sum.time, x->sum.matrix, x->sum.vector,
+                      x->sum.bytes, x->sum.bound_us, x->sum.bounded, rs_roof_total_efficiency(&x->sum),
+                      rs_percent(x->sum.modelled, x->sum.time));
 }
 
 static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, const rs_rates *rates,
@@ -332,15 +312,10 @@ static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, r
         const rs_roof_device *d = &p->devices[i];
         rs_rates rates;
         bool known = d->known_as && rs_rates_find(d->known_as, &rates);
-        rs_table_add_int(t, rank);
-        rs_table_add_int_if(t, d->id != RS_NO_VALUE, d->id);
-        rs_table_add_text(t, d->name);
-        rs_table_add_text(t, d->known_as);
-        rs_table_add_real(t, known ? rates.mem_gbps : (double)NAN);
-        rs_table_add_real(t, known ? rates.matrix[RS_BF16] : (double)NAN);
-        rs_table_add_real(t, known ? rates.matrix[RS_FP8] : (double)NAN);
-        rs_table_add_real(t, known ? rates.vector[RS_FP32] : (double)NAN);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, rank, d->id, d->name, d->known_as, known ? rates.mem_gbps : (double)NAN,
+                            known ? rates.matrix[RS_BF16] : (double)NAN,
+                            known ? rates.matrix[RS_FP8] : (double)NAN,
+                            known ? rates.vector[RS_FP32] : (double)NAN);
     }
     return status;
 }
@@ -378,15 +353,9 @@ static rs_status add_roofs(rs_table *t, int64_t rank, const rs_roof_rank *p, con
                           : unit == 0 ? rs_rates_matrix(rates, precision)
                                       : rs_rates_vector(rates, precision);
             double memory = rates ? rates->mem_gbps : (double)NAN;
-            rs_table_add_int(t, rank);
-            rs_table_add_text(t, unit == 0 ? "matrix" : "vector");
-            rs_table_add_text(t, precision ? rs_precision_name(precision) : NULL);
-            rs_table_add_real(t, rate);
-            rs_table_add_real(t, memory);
-            rs_table_add_real(t, rs_roof_ratio(rate * 1e3, memory));
-            rs_table_add_int(t, (int64_t)one->count);
-            rs_table_add_time(t, one->time);
-            RS_TRY(rs_table_end_row(t, err));
+            RS_TRY(RS_PUT_ROW(t, err, rank, unit == 0 ? "matrix" : "vector",
+                              precision ? rs_precision_name(precision) : NULL, rate, memory,
+                              rs_roof_ratio(rate * 1e3, memory), one->count, one->time));
         }
     return RS_OK;
 }
@@ -467,15 +436,9 @@ static rs_status add_gemm(rs_table *t, const gemm *g, int64_t all, rs_error *err
 {
     const rs_roof_row *r = g->row;
     double flops = (double)r->matrix + (double)r->vector;
-    rs_table_add_int(t, g->partial->rank);
-    rs_table_add_text(t, rs_pool_text(pool_of(g), r->name));
-    rs_table_add_int(t, (int64_t)r->time.n);
-    rs_table_add_time(t, r->time.sum);
-    rs_table_add_time(t, g->best);
-    rs_table_add_int(t, g->best_rank);
-    rs_table_add_real(t, rs_roof_ratio(flops, (double)g->best) / 1e3);
-    rs_table_add_time(t, gain_of(g));
-    rs_table_add_real(t, rs_percent(gain_of(g), all));
+    RS_PUT_CELLS(t, g->partial->rank, rs_pool_text(pool_of(g), r->name), r->time.n, r->time.sum, g->best,
+                 g->best_rank, rs_roof_ratio(flops, (double)g->best) / 1e3, gain_of(g),
+                 rs_percent(gain_of(g), all));
     add_args_texts(t, pool_of(g), r);
     return rs_table_end_row(t, err);
 }

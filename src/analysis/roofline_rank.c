@@ -6,7 +6,6 @@
 #include "base/stats.h"
 #include "base/try.h"
 #include "text/numbers.h"
-#include "trace/launcher_rows.h"
 
 void rs_roof_free(void *partial)
 {
@@ -267,14 +266,7 @@ static const rs_field row_fields[] = {
     RS_FIELD_INDEX_OR_NONE(rs_roof_row, part, rs_roof_rank, pool.strings.n),
     RS_FIELD(rs_roof_row, uid),
     RS_FIELD_OR_NULL(rs_roof_row, family),
-    RS_FIELD(rs_roof_row, lower),
-    RS_FIELD(rs_roof_row, has_flops),
-    RS_FIELD(rs_roof_row, has_bytes),
-    RS_FIELD(rs_roof_row, tf32),
-    RS_FIELD(rs_roof_row, host_link),
-    RS_FIELD(rs_roof_row, matrix),
-    RS_FIELD(rs_roof_row, vector),
-    RS_FIELD(rs_roof_row, bytes),
+    RS_FIELDS(rs_roof_row, lower, has_flops, has_bytes, tf32, host_link, matrix, vector, bytes),
     RS_FIELD_BELOW(rs_roof_row, precision, RS_N_PRECISIONS),
     RS_FIELD_STRUCT(rs_roof_row, time, &rs_moments_layout),
     RS_FIELD_ARRAY(rs_roof_row, measured.sum),
@@ -294,10 +286,6 @@ static const rs_field rank_fields[] = {
     RS_FIELD_LIST(rs_roof_rank, rows, n, &row_layout),
     RS_FIELD_LIST(rs_roof_rank, devices, n_devices, &device_layout),
     RS_FIELD_OR_NULL(rs_roof_rank, known_as),
-    RS_FIELD(rs_roof_rank, described),
-    RS_FIELD(rs_roof_rank, linked),
-    RS_FIELD(rs_roof_rank, unlinked),
-    RS_FIELD(rs_roof_rank, has_work),
-    RS_FIELD(rs_roof_rank, has_counters),
+    RS_FIELDS(rs_roof_rank, described, linked, unlinked, has_work, has_counters),
 };
 const rs_layout rs_roof_layout = RS_LAYOUT(rs_roof_rank, rank_fields);

@@ -368,10 +368,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 static const rs_field pattern_fields[] = {
     RS_FIELD_TEXT_N(rs_sequence, text, length),
-    RS_FIELD(rs_sequence, count),
-    RS_FIELD(rs_sequence, kernels),
-    RS_FIELD(rs_sequence, gpu),
-    RS_FIELD(rs_sequence, cpu),
+    RS_FIELDS(rs_sequence, count, kernels, gpu, cpu),
 };
 static const rs_layout pattern_layout = RS_LAYOUT(rs_sequence, pattern_fields);
 

@@ -2,7 +2,6 @@
 #include "analysis/steps.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
@@ -316,13 +315,9 @@ static const rs_field host_fields[] = {
 static const rs_layout host_layout = RS_LAYOUT(rs_host_view, host_fields);
 
 static const rs_field step_fields[] = {
-    RS_FIELD(rs_step_times, number),
-    RS_FIELD(rs_step_times, start),
-    RS_FIELD(rs_step_times, length),
-    RS_FIELD(rs_step_times, period),
+    RS_FIELDS(rs_step_times, number, start, length, period),
     RS_FIELD_STRUCT(rs_step_times, gpu, &rs_busy_layout),
-    RS_FIELD(rs_step_times, host_wait),
-    RS_FIELD(rs_step_times, data_loading),
+    RS_FIELDS(rs_step_times, host_wait, data_loading),
     RS_FIELD_STRUCT(rs_step_times, host, &host_layout),
 };
 static const rs_layout step_layout = RS_LAYOUT(rs_step_times, step_fields);
@@ -330,26 +325,15 @@ static const rs_layout step_layout = RS_LAYOUT(rs_step_times, step_fields);
 static const rs_field serving_fields[] = {
     RS_FIELD(rs_step_serving, number),
     RS_FIELD_BELOW(rs_step_serving, phase, RS_N_SERVING_PHASES),
-    RS_FIELD(rs_step_serving, detailed),
-    RS_FIELD(rs_step_serving, context_requests),
-    RS_FIELD(rs_step_serving, context_q),
-    RS_FIELD(rs_step_serving, context_k),
-    RS_FIELD(rs_step_serving, context_qq),
-    RS_FIELD(rs_step_serving, context_qk),
-    RS_FIELD(rs_step_serving, generation_requests),
-    RS_FIELD(rs_step_serving, generation_q),
-    RS_FIELD(rs_step_serving, generation_k),
-    RS_FIELD(rs_step_serving, generation_qq),
-    RS_FIELD(rs_step_serving, generation_qk),
+    RS_FIELDS(rs_step_serving, detailed, context_requests, context_q, context_k, context_qq, context_qk,
+              generation_requests, generation_q, generation_k, generation_qq, generation_qk),
 };
 static const rs_layout serving_layout = RS_LAYOUT(rs_step_serving, serving_fields);
 
 static const rs_field steps_fields[] = {
     RS_FIELD_LIST(rs_rank_steps, serving, n_serving, &serving_layout),
     RS_FIELD_LIST(rs_rank_steps, items, n, &step_layout),
-    RS_FIELD(rs_rank_steps, n_gpu),
-    RS_FIELD(rs_rank_steps, n_outside),
-    RS_FIELD(rs_rank_steps, of_host),
+    RS_FIELDS(rs_rank_steps, n_gpu, n_outside, of_host),
 };
 static const rs_layout steps_layout = RS_LAYOUT(rs_rank_steps, steps_fields);
 

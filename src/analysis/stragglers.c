@@ -195,32 +195,23 @@ static rs_status add_collective(const rs_coll_job *job, const answer *a, const r
     const rs_coll_rank *r = job->ranks[first->rank];
     const rs_coll_shape *op = rs_coll_shape_at(job, first);
     const char *group = rs_pool_text(&r->pool, op->group), *name = rs_pool_text(&r->pool, op->name);
-    rs_table_add_text(t, group && *group ? group : rs_pool_text(&r->pool, op->members));
-    rs_table_add_text(t, rs_pool_text(&r->pool, op->description));
-    rs_table_add_text(t, name ? name : rs_coll_kind_name(op->kind));
-    rs_table_add_int_if(t, c->by_seq, c->number);
-    rs_table_add_int_if(t, rs_coll_op_at(job, first)->step >= 0, rs_coll_op_at(job, first)->step);
-    rs_table_add_int(t, c->n);
-    rs_table_add_time(t, rs_sub_sat(w->first, a->origin));
-    rs_table_add_int_if(t, shown, a->ranks.of[job->arrivals[w->first_at].rank]->rank);
-    rs_table_add_int_if(t, shown, a->ranks.of[job->arrivals[w->last_at].rank]->rank);
-    rs_table_add_time_if(t, shown, rs_sub_sat(w->last, w->first));
-    rs_table_add_time_if(t, shown, w->cost);
-    rs_table_add_time_if(t, shown, w->sum_wait);
-    rs_table_add_time(t, w->transfer);
-    rs_table_add_time_if(t, a->trust.of && w->first_at != w->last_at && clocks < INT64_MAX, clocks);
-    rs_table_add_int(t, uncertain);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, group && *group ? group : rs_pool_text(&r->pool, op->members),
+                      rs_pool_text(&r->pool, op->description), name ? name : rs_coll_kind_name(op->kind),
+                      c->by_seq ? c->number : RS_NO_VALUE,
+                      rs_coll_op_at(job, first)->step >= 0 ? rs_coll_op_at(job, first)->step : RS_NO_VALUE,
+                      c->n, rs_sub_sat(w->first, a->origin),
+                      shown ? a->ranks.of[job->arrivals[w->first_at].rank]->rank : RS_NO_VALUE,
+                      shown ? a->ranks.of[job->arrivals[w->last_at].rank]->rank : RS_NO_VALUE,
+                      shown ? rs_sub_sat(w->last, w->first) : RS_NO_VALUE, shown ? w->cost : RS_NO_VALUE,
+                      shown ? w->sum_wait : RS_NO_VALUE, w->transfer,
+                      a->trust.of && w->first_at != w->last_at && clocks < INT64_MAX ? clocks : RS_NO_VALUE,
+                      uncertain);
 }
 
 static rs_status add_clock(const answer *a, size_t i, const rs_coll_clock *c, rs_table *t, rs_error *err)
 {
-    rs_table_add_int(t, a->ranks.of[i]->rank);
-    rs_table_add_int(t, a->ranks.of[c->reference]->rank);
-    rs_table_add_time(t, c->offset);
-    rs_table_add_time(t, c->residual);
-    rs_table_add_int(t, (int64_t)c->n);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, a->ranks.of[i]->rank, a->ranks.of[c->reference]->rank, c->offset, c->residual,
+                      c->n);
 }
 
 static void explain(const rs_coll_job *job, const answer *a, bool align, rs_result *result)

@@ -177,19 +177,7 @@ static rs_status put_layers(rs_table *t, int64_t rank, const rs_structure_rank *
 static rs_status put_fit(rs_table *t, int64_t rank, const char *question, const char *answer, double score,
                          double runner_up, const char *reason, rs_error *err)
 {
-    rs_table_add_int_if(t, rank != RS_NO_VALUE, rank);
-    rs_table_add_text(t, question);
-    if (answer)
-        rs_table_add_text(t, answer);
-    else
-        rs_table_add_null(t);
-    rs_table_add_real(t, score);
-    rs_table_add_real(t, runner_up);
-    if (reason)
-        rs_table_add_text(t, reason);
-    else
-        rs_table_add_null(t);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, rank, question, answer, score, runner_up, reason);
 }
 
 static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_rank *p, rs_error *err)
@@ -264,17 +252,8 @@ static rs_status fit_inside(rs_result *result, int64_t rank, const rs_structure_
 static rs_status put_axis(rs_table *t, const rs_mesh_axis *a, rs_error *err)
 {
     bool named = strcmp(a->name, "axis") != 0;
-    rs_table_add_text(t, a->name);
-    if (named)
-        rs_table_add_text(t, a->described ? "description" : "behaviour");
-    else
-        rs_table_add_null(t);
-    rs_table_add_int(t, a->size);
-    rs_table_add_int_if(t, a->stride > 0, a->stride);
-    rs_table_add_int(t, (int64_t)a->groups);
-    rs_table_add_int(t, (int64_t)a->ranks);
-    rs_table_add_int(t, (int64_t)a->ops);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, a->name, named ? (a->described ? "description" : "behaviour") : NULL, a->size,
+                      a->stride > 0 ? a->stride : RS_NO_VALUE, a->groups, a->ranks, a->ops);
 }
 
 static rs_status put_mesh(rs_result *result, const rs_mesh *mesh, size_t unlisted, rs_error *err)
@@ -364,21 +343,14 @@ static const rs_layout phase_layout = RS_LAYOUT(rs_structure_phase, phase_fields
 
 static const rs_field layer_fields[] = {
     RS_FIELD_BELOW(rs_structure_layer, phase, RS_N_PHASES),
-    RS_FIELD(rs_structure_layer, layer),
-    RS_FIELD(rs_structure_layer, works),
-    RS_FIELD(rs_structure_layer, steps),
-    RS_FIELD(rs_structure_layer, gpu),
+    RS_FIELDS(rs_structure_layer, layer, works, steps, gpu),
 };
 static const rs_layout layer_layout = RS_LAYOUT(rs_structure_layer, layer_fields);
 
 static const rs_field group_fields[] = {
     RS_FIELD_OR_NULL(rs_structure_group, description),
     RS_FIELD_VALUES(rs_structure_group, members, n),
-    RS_FIELD(rs_structure_group, ops),
-    RS_FIELD(rs_structure_group, transfers),
-    RS_FIELD(rs_structure_group, all_to_alls),
-    RS_FIELD(rs_structure_group, forward_sums),
-    RS_FIELD(rs_structure_group, behind),
+    RS_FIELDS(rs_structure_group, ops, transfers, all_to_alls, forward_sums, behind),
 };
 /* What rs_mesh_find relies on. */
 static bool is_group(const void *value)
@@ -393,14 +365,7 @@ static const rs_layout group_layout = RS_LAYOUT_CHECKED(rs_structure_group, grou
 static const rs_field rank_fields[] = {
     RS_FIELD_BELOW(rs_structure_rank, source, RS_N_STEP_SOURCES),
     RS_FIELD_BELOW(rs_structure_rank, border, RS_N_BORDERS),
-    RS_FIELD(rs_structure_rank, weak),
-    RS_FIELD(rs_structure_rank, looked),
-    RS_FIELD(rs_structure_rank, period),
-    RS_FIELD(rs_structure_rank, score),
-    RS_FIELD(rs_structure_rank, runner_up),
-    RS_FIELD(rs_structure_rank, works),
-    RS_FIELD(rs_structure_rank, n_annotated),
-    RS_FIELD(rs_structure_rank, outside),
+    RS_FIELDS(rs_structure_rank, weak, looked, period, score, runner_up, works, n_annotated, outside),
     RS_FIELD_LIST(rs_structure_rank, steps, n_steps, &step_layout),
     RS_FIELD_LIST(rs_structure_rank, phases, n_phases, &phase_layout),
     RS_FIELD_LIST(rs_structure_rank, layers, n_layers, &layer_layout),

@@ -248,22 +248,13 @@ static bool was_seen(const void *value)
 static const rs_field name_fields[] = {
     RS_FIELD(rs_name_total, name),
     RS_FIELD_BELOW(rs_name_total, class, RS_N_CLASSES),
-    RS_FIELD(rs_name_total, count),
-    RS_FIELD(rs_name_total, time),
+    RS_FIELDS(rs_name_total, count, time),
 };
 static const rs_layout name_layout = RS_LAYOUT_CHECKED(rs_name_total, name_fields, was_seen);
 
 static const rs_field summary_fields[] = {
-    RS_FIELD(rs_rank_summary, n_host),
-    RS_FIELD(rs_rank_summary, gpu_sum),
-    RS_FIELD(rs_rank_summary, launch_bound),
-    RS_FIELD(rs_rank_summary, unlinked_time),
-    RS_FIELD(rs_rank_summary, longest_gap),
-    RS_FIELD(rs_rank_summary, longest_gap_at),
-    RS_FIELD(rs_rank_summary, on_host),
-    RS_FIELD(rs_rank_summary, communicates),
-    RS_FIELD(rs_rank_summary, host_waiting),
-    RS_FIELD(rs_rank_summary, data_loading),
+    RS_FIELDS(rs_rank_summary, n_host, gpu_sum, launch_bound, unlinked_time, longest_gap, longest_gap_at,
+              on_host, communicates, host_waiting, data_loading),
     RS_FIELD_BELOW(rs_rank_summary, role, RS_N_ROLES),
     RS_FIELD_LIST(rs_rank_summary, kernels, n_kernels, &name_layout),
     RS_FIELD_LIST(rs_rank_summary, operators, n_operators, &name_layout),

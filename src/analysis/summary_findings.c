@@ -8,11 +8,11 @@
 
 #include "analysis/summary.h"
 #include "base/memory.h"
-#include "rankscope/text.h"
 #include "base/text.h"
 #include "base/try.h"
 #include "text/numbers.h"
 #include "verdict/verdicts.h"
+#include "table/cells.h"
 
 #define MAX_SENTENCES 5
 #define MAX_CANDIDATES 16
@@ -400,16 +400,7 @@ static void leave_to_judge(sentences *s, const rs_verdict_list *verdicts, rs_tex
 static rs_status put(const char *text, int64_t rank, double share, const char *topic_name, const char *id,
                      const char *replaces, rs_table *findings, rs_error *err)
 {
-    rs_table_add_text(findings, text);
-    if (rank >= 0)
-        rs_table_add_int(findings, rank);
-    else
-        rs_table_add_null(findings);
-    rs_table_add_real(findings, share);
-    rs_table_add_text(findings, topic_name);
-    rs_table_add_text(findings, id);
-    rs_table_add_text(findings, replaces);
-    return rs_table_end_row(findings, err);
+    return RS_PUT_ROW(findings, err, text, rank >= 0 ? rank : RS_NO_VALUE, share, topic_name, id, replaces);
 }
 
 /* Findings and opportunities, or that there are none. *n: how many. */

@@ -1,5 +1,4 @@
 /* tree: who called whom down to the GPU work, as a tree, as stacks, as counts. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "table/relation.h"
 #include "trace/folded_tree.h"
 #include "trace/tree.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"root", RS_OPTION_TEXT, "NAME", NULL, NULL,
@@ -229,9 +229,7 @@ static rs_status add_folded(rs_table *t, int64_t number, const rs_folded_tree *t
         bool is_leaf = i + 1 == tree->n || tree->nodes[i + 1].depth <= n->depth;
         int64_t time = by_host ? n->self : n->is_gpu || is_leaf ? n->gpu : 0;
         if (time <= 0) continue;
-        rs_table_add_text(t, stack);
-        rs_table_add_time(t, time);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, stack, time);
     }
     rs_free(ends);
     return status;
@@ -356,19 +354,9 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 static const rs_layout stats_layout = RS_RECORD_LAYOUT(stats, stats);
 
 static const rs_field node_fields[] = {
-    RS_FIELD(rs_folded_node, parent),
-    RS_FIELD(rs_folded_node, depth),
+    RS_FIELDS(rs_folded_node, parent, depth),
     RS_FIELD_INDEX(rs_folded_node, name, rs_folded_tree, pool.strings.n),
-    RS_FIELD(rs_folded_node, kind),
-    RS_FIELD(rs_folded_node, uid),
-    RS_FIELD(rs_folded_node, start),
-    RS_FIELD(rs_folded_node, count),
-    RS_FIELD(rs_folded_node, host),
-    RS_FIELD(rs_folded_node, no_host),
-    RS_FIELD(rs_folded_node, gpu),
-    RS_FIELD(rs_folded_node, self),
-    RS_FIELD(rs_folded_node, n_kernels),
-    RS_FIELD(rs_folded_node, is_gpu),
+    RS_FIELDS(rs_folded_node, kind, uid, start, count, host, no_host, gpu, self, n_kernels, is_gpu),
 };
 static const rs_layout node_layout = RS_LAYOUT(rs_folded_node, node_fields);
 
@@ -384,9 +372,7 @@ static bool nodes_nest(const void *value)
 static const rs_field folded_fields[] = {
     RS_FIELD_STRINGS(rs_folded_tree, pool.strings),
     RS_FIELD_LIST(rs_folded_tree, nodes, n, &node_layout),
-    RS_FIELD(rs_folded_tree, busy),
-    RS_FIELD(rs_folded_tree, n_host),
-    RS_FIELD(rs_folded_tree, n_found),
+    RS_FIELDS(rs_folded_tree, busy, n_host, n_found),
 };
 static const rs_layout folded_layout = RS_LAYOUT_CHECKED(rs_folded_tree, folded_fields, nodes_nest);
 

@@ -1,6 +1,5 @@
 /* variance: which kernels or operators vary though their work is equal, when the slowest ran, beside what. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/gate.h"
@@ -11,6 +10,7 @@
 #include "base/try.h"
 #include "perf/owner.h"
 #include "text/numbers.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "kernel|op", "kernel",
@@ -95,41 +95,15 @@ static rs_status add_row(rs_table *t, int64_t rank, const rs_variance_rank *p, c
 {
     double mean = rs_moments_mean(&v->time), std = rs_moments_std(&v->time);
     bool known = p->has_comm && v->slowest_beside_comm >= 0;
-    rs_table_add_int(t, rank);
-    rs_table_add_text(t, rs_pool_text(&p->pool, v->name));
-    rs_table_add_text(t, rs_pool_text(&p->pool, v->dims));
-    rs_table_add_int(t, (int64_t)v->time.n);
-    rs_table_add_time(t, v->time.sum);
-    rs_table_add_time(t, v->above);
-    rs_table_add_real(t, mean / 1e3);
-    rs_table_add_time(t, v->time.min);
-    rs_table_add_real(t, v->p50 / 1e3);
-    rs_table_add_real(t, v->p90 / 1e3);
-    rs_table_add_real(t, v->p99 / 1e3);
-    rs_table_add_time(t, v->time.max);
-    rs_table_add_real(t, std / 1e3);
-    rs_table_add_real(t, ratio(std, mean));
-    rs_table_add_real(t, ratio((double)rs_sub_sat(v->time.max, v->time.min), (double)v->time.min));
-    rs_table_add_moment(t, v->slowest_at);
-    if (v->slowest_step >= 0)
-        rs_table_add_int(t, v->slowest_step);
-    else
-        rs_table_add_null(t);
-    rs_table_add_int(t, v->slowest_row);
-    rs_table_add_moment(t, v->fastest_at);
-    if (known)
-        rs_table_add_time(t, v->slowest_beside_comm);
-    else
-        rs_table_add_null(t);
-    rs_table_add_real(t,
-                      known ? 100 * ratio((double)v->slowest_beside_comm, (double)v->time.max) : (double)NAN);
-    rs_table_add_text(t, rs_pool_text(&p->pool, v->collectives));
-    rs_table_add_time(t, v->slowest_beside_copies);
-    rs_table_add_int(t, (int64_t)v->n_beside);
-    rs_table_add_int(t, (int64_t)v->n_alone);
-    rs_table_add_real(t, ratio(v->mean_beside, v->mean_alone));
-    rs_table_add_real(t, v->correlation);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, rank, rs_pool_text(&p->pool, v->name), rs_pool_text(&p->pool, v->dims),
+                      v->time.n, v->time.sum, v->above, mean / 1e3, v->time.min, v->p50 / 1e3, v->p90 / 1e3,
+                      v->p99 / 1e3, v->time.max, std / 1e3, ratio(std, mean),
+                      ratio((double)rs_sub_sat(v->time.max, v->time.min), (double)v->time.min), v->slowest_at,
+                      v->slowest_step >= 0 ? v->slowest_step : RS_NO_VALUE, v->slowest_row, v->fastest_at,
+                      known ? v->slowest_beside_comm : RS_NO_VALUE,
+                      known ? 100 * ratio((double)v->slowest_beside_comm, (double)v->time.max) : (double)NAN,
+                      rs_pool_text(&p->pool, v->collectives), v->slowest_beside_copies, v->n_beside,
+                      v->n_alone, ratio(v->mean_beside, v->mean_alone), v->correlation);
 }
 
 /* ---- across ranks -------------------------------------------------------------------------------------- */
@@ -199,18 +173,9 @@ static group judge(const rs_partial *partials, entry *entries, size_t n, double 
 
 static rs_status add_group(rs_table *t, const rs_partial *partials, const group *g, rs_error *err)
 {
-    rs_table_add_text(t, g->name);
-    if (g->dims[0])
-        rs_table_add_text(t, g->dims);
-    else
-        rs_table_add_null(t);
-    rs_table_add_int(t, (int64_t)g->n);
-    rs_table_add_real(t, g->median / 1e3);
-    rs_table_add_int(t, partials[g->slowest->partial].rank);
-    rs_table_add_real(t, g->slowest->row->p50 / 1e3);
-    rs_table_add_real(t, ratio(g->slowest->row->p50, g->median));
-    rs_table_add_real(t, g->excess / 1e3);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, g->name, g->dims[0] ? g->dims : NULL, g->n, g->median / 1e3,
+                      partials[g->slowest->partial].rank, g->slowest->row->p50 / 1e3,
+                      ratio(g->slowest->row->p50, g->median), g->excess / 1e3);
 }
 
 static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, const entry *entries,
@@ -225,12 +190,7 @@ static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, co
             expected += entries[k].typical * (double)entries[k].row->time.n;
             names++;
         }
-        rs_table_add_int(t, partials[i].rank);
-        rs_table_add_int(t, names);
-        rs_table_add_real(t, own / 1e3);
-        rs_table_add_real(t, expected / 1e3);
-        rs_table_add_real(t, ratio(own, expected));
-        RS_TRY(rs_table_end_row(t, err));
+        RS_TRY(RS_PUT_ROW(t, err, partials[i].rank, names, own / 1e3, expected / 1e3, ratio(own, expected)));
     }
     return RS_OK;
 }

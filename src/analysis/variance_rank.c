@@ -374,29 +374,16 @@ static const rs_field row_fields[] = {
     RS_FIELD_INDEX(rs_variance_row, name, rs_variance_rank, pool.strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_variance_row, dims, rs_variance_rank, pool.strings.n),
     RS_FIELD_STRUCT(rs_variance_row, time, &rs_moments_layout),
-    RS_FIELD(rs_variance_row, p50),
-    RS_FIELD(rs_variance_row, p90),
-    RS_FIELD(rs_variance_row, p99),
-    RS_FIELD(rs_variance_row, above),
-    RS_FIELD(rs_variance_row, slowest_at),
-    RS_FIELD(rs_variance_row, slowest_step),
-    RS_FIELD(rs_variance_row, slowest_row),
-    RS_FIELD(rs_variance_row, fastest_at),
-    RS_FIELD(rs_variance_row, slowest_beside_comm),
-    RS_FIELD(rs_variance_row, slowest_beside_copies),
+    RS_FIELDS(rs_variance_row, p50, p90, p99, above, slowest_at, slowest_step, slowest_row, fastest_at,
+              slowest_beside_comm, slowest_beside_copies),
     RS_FIELD_INDEX_OR_NONE(rs_variance_row, collectives, rs_variance_rank, pool.strings.n),
-    RS_FIELD(rs_variance_row, n_beside),
-    RS_FIELD(rs_variance_row, n_alone),
-    RS_FIELD(rs_variance_row, mean_beside),
-    RS_FIELD(rs_variance_row, mean_alone),
-    RS_FIELD(rs_variance_row, correlation),
+    RS_FIELDS(rs_variance_row, n_beside, n_alone, mean_beside, mean_alone, correlation),
 };
 static const rs_layout row_layout = RS_LAYOUT(rs_variance_row, row_fields);
 
 static const rs_field rank_fields[] = {
     RS_FIELD_STRINGS(rs_variance_rank, pool.strings),
     RS_FIELD_LIST(rs_variance_rank, rows, n, &row_layout),
-    RS_FIELD(rs_variance_rank, has_work),
-    RS_FIELD(rs_variance_rank, has_comm),
+    RS_FIELDS(rs_variance_rank, has_work, has_comm),
 };
 const rs_layout rs_variance_layout = RS_LAYOUT(rs_variance_rank, rank_fields);

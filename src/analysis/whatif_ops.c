@@ -514,18 +514,11 @@ static rs_status put_ideal_row(answer *a, size_t step, size_t dp, size_t name, d
     const rs_ops_name *v = &ops->names[name];
     rs_table *t = a->result->tables[RS_WHATIF_IDEAL];
     double took = a->ideal[N_BALANCES - 1][rs_ops_at(ops, step, dp, name)];
-    rs_table_add_int(t, ops->steps[step]);
-    rs_table_add_int(t, ops->dps[dp]);
-    rs_table_add_int(t, v->stage);
-    rs_table_add_int(t, ops->ranks[dp * ops->n_stages + (size_t)v->stage]);
-    rs_table_add_text(t, rs_op_kind_names[v->kind]);
-    rs_table_add_int(t, v->seq);
+    RS_PUT_CELLS(t, ops->steps[step], ops->dps[dp], v->stage,
+                 ops->ranks[dp * ops->n_stages + (size_t)v->stage], rs_op_kind_names[v->kind], v->seq);
     size_t at = rs_ops_at(ops, step, dp, name);
-    rs_table_add_int_if(t, ops->mb[at] >= 0, ops->mb[at]);
-    rs_table_add_int_if(t, ops->mc[at] >= 0, ops->mc[at]);
-    rs_table_add_real(t, to_us(a, end - took));
-    rs_table_add_real(t, to_us(a, took));
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, ops->mb[at] >= 0 ? ops->mb[at] : RS_NO_VALUE,
+                      ops->mc[at] >= 0 ? ops->mc[at] : RS_NO_VALUE, to_us(a, end - took), to_us(a, took));
 }
 
 static rs_status put_ideal(answer *a, rs_error *err)

@@ -7,6 +7,7 @@
 #include "base/ranges.h"
 #include "base/stats.h"
 #include "text/numbers.h"
+#include "table/cells.h"
 
 #define WHATIF_ROW(CELL)                                                                                     \
     CELL(OF(rs_whatif_row, ranks), "ranks", INT, COUNT, "workers, or ranks of the traces", NULL)             \
@@ -214,40 +215,27 @@ rs_status rs_whatif_put_delay(const char *by, const char *key, double slowdown, 
                               rs_error *err)
 {
     rs_table *t = result->tables[RS_WHATIF_DELAYS];
-    rs_table_add_text(t, by);
-    rs_table_add_text(t, key);
-    rs_table_add_real(t, slowdown);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, by, key, slowdown);
 }
 
 rs_status rs_whatif_put_balance(const char *balance, double ideal, double slowdown, rs_result *result,
                                 rs_error *err)
 {
     rs_table *t = result->tables[RS_WHATIF_BALANCES];
-    rs_table_add_text(t, balance);
-    rs_table_add_real(t, ideal);
-    rs_table_add_real(t, slowdown);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, balance, ideal, slowdown);
 }
 
 rs_status rs_whatif_put_scale(const char *scale, double speedup, rs_result *result, rs_error *err)
 {
     rs_table *t = result->tables[RS_WHATIF_SCALES];
-    rs_table_add_text(t, scale);
-    rs_table_add_real(t, speedup);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, scale, speedup);
 }
 
 rs_status rs_whatif_put_unit(const char *kind, const char *unit, double slowdown, double gain,
                              double gain_pct, rs_result *result, rs_error *err)
 {
     rs_table *t = result->tables[RS_WHATIF_UNITS];
-    rs_table_add_text(t, kind);
-    rs_table_add_text(t, unit);
-    rs_table_add_real(t, slowdown);
-    rs_table_add_real(t, gain);
-    rs_table_add_real(t, gain_pct);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, kind, unit, slowdown, gain, gain_pct);
 }
 
 /* ---- options -------------------------------------------------------------------------------------------- */

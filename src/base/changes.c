@@ -1,7 +1,6 @@
 #include "base/changes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

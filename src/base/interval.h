@@ -1,11 +1,14 @@
 /* Intervals of integer nanoseconds: sorting, union, intersection, subtraction, and the sweep that measures how
  * long every combination of several sets is active. Unless said otherwise a set is disjoint and sorted. */
-#ifndef RS_BASE_INTERVAL_H
-#define RS_BASE_INTERVAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What is not known. */
+#define RS_NO_TIME INT64_MIN
+#define RS_NO_VALUE INT64_MIN
 
 typedef struct rs_interval {
     int64_t start, end; /* [start, end) */
@@ -84,5 +87,3 @@ typedef struct rs_divisions {
  * out; false when out of memory. O(borders * k), k <= RS_MAX_DIVIDE. */
 bool rs_intervals_divide(const rs_interval_set *sets, unsigned k, rs_interval whole, unsigned hidden,
                          rs_divisions *out);
-
-#endif

@@ -3,12 +3,12 @@
  * A layout lists the members that count. Whatever is not listed (capacities, arenas, indexes for building) is
  * zero after unpacking, so only code that reads may be handed what was unpacked: all of it, texts and lists
  * included, lives in one arena and goes with it. */
-#ifndef RS_BASE_LAYOUT_H
-#define RS_BASE_LAYOUT_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
 
+#include "base/each.h"
 #include "base/strings.h"
 #include "base/wire.h"
 
@@ -88,6 +88,8 @@ struct rs_layout {
 
 /* A number, a truth value or a text (a pointer: for an array of char see RS_FIELD_CHARS). */
 #define RS_FIELD(type, member) {RS_FIELD_IN(type, member), .kind = RS_KIND_OF(RS_MEMBER(type, member))}
+/* Several of them: RS_FIELDS(row, time, count). */
+#define RS_FIELDS(type, ...) RS_EACH(RS_FIELD, type, __VA_ARGS__)
 /* A text that may be NULL. */
 #define RS_FIELD_OR_NULL(type, member)                                                                       \
     {RS_FIELD_IN(type, member), .kind = RS_KIND_OF(RS_MEMBER(type, member)), .optional = true}
@@ -174,5 +176,3 @@ uint64_t rs_layout_fingerprint(const rs_layout *layout);
 void rs_layout_pack(const rs_layout *layout, const void *value, rs_wire_writer *w);
 /* In the reader's arena; NULL and the reader is bad when the bytes are not such a struct. */
 void *rs_layout_unpack(const rs_layout *layout, rs_wire_reader *r);
-
-#endif

@@ -9,8 +9,6 @@
 #include "cli/trace_files.h"
 #include "cli/workbook.h"
 #include "output/xlsx.h"
-#include "rankscope/gate.h"
-#include "rankscope/report.h"
 
 static const char *const compat_names[] = {"",          "hta",   "hta-exact",
                                            "tracelens", "aorta", "straggler-analysis"};

@@ -57,8 +57,7 @@ static bool put_arguments(rs_writer *writer, const rs_command *command)
 static void bash_option(rs_writer *writer, const rs_command *command, const rs_option_spec *spec)
 {
     (void)command;
-    rs_writer_text(writer, " --");
-    rs_writer_text(writer, spec->name);
+    RS_WRITE(writer, " --", spec->name);
 }
 
 static void bash_choice(rs_writer *writer, const rs_command *command, const rs_option_spec *spec)
@@ -66,9 +65,7 @@ static void bash_choice(rs_writer *writer, const rs_command *command, const rs_o
     if (spec->type != RS_OPTION_CHOICE) return;
     rs_writer_text(writer, "    ");
     put_label(writer, command);
-    rs_writer_text(writer, ":--");
-    rs_writer_text(writer, spec->name);
-    rs_writer_text(writer, ") words=\"");
+    RS_WRITE(writer, ":--", spec->name, ") words=\"");
     put_words(writer, spec->choices);
     rs_writer_text(writer, "\" ;;\n");
 }
@@ -79,9 +76,7 @@ static void bash_value(rs_writer *writer, const rs_command *command, const rs_op
     if (spec->type == RS_OPTION_FLAG || spec->type == RS_OPTION_CHOICE) return;
     rs_writer_text(writer, "    ");
     put_label(writer, command);
-    rs_writer_text(writer, ":--");
-    rs_writer_text(writer, spec->name);
-    rs_writer_text(writer, ") return ;;\n");
+    RS_WRITE(writer, ":--", spec->name, ") return ;;\n");
 }
 
 static void bash_values(rs_writer *writer, const rs_command *command)
@@ -128,8 +123,7 @@ static void bash(rs_writer *writer, const void *context)
     for (size_t i = 0; i < rs_command_count(); i++) {
         rs_command command;
         rs_command_at(i, &command);
-        rs_writer_char(writer, ' ');
-        rs_writer_text(writer, command.name);
+        RS_WRITE(writer, " ", command.name);
     }
     rs_writer_text(writer, "\"\n"
                            "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -180,8 +174,7 @@ static void zsh_option(rs_writer *writer, const rs_command *command, const rs_op
             rs_writer_char(writer, letter);
             if (spec->type != RS_OPTION_FLAG) rs_writer_char(writer, '+');
         } else {
-            rs_writer_text(writer, "--");
-            rs_writer_text(writer, spec->name);
+            RS_WRITE(writer, "--", spec->name);
             if (spec->type != RS_OPTION_FLAG) rs_writer_char(writer, '=');
         }
         rs_writer_char(writer, '[');
@@ -235,9 +228,7 @@ static void zsh(rs_writer *writer, const void *context)
     for (size_t i = 0; i < rs_command_count(); i++) {
         rs_command command;
         rs_command_at(i, &command);
-        rs_writer_text(writer, "    '");
-        rs_writer_text(writer, command.name);
-        rs_writer_char(writer, ':');
+        RS_WRITE(writer, "    '", command.name, ":");
         zsh_text(writer, command.help);
         rs_writer_text(writer, "'\n");
     }
@@ -282,22 +273,19 @@ static void fish_condition(rs_writer *writer, const rs_command *command)
         rs_writer_bytes(writer, command->name, (size_t)(space - command->name));
         rs_writer_text(writer, "; and ");
     }
-    rs_writer_text(writer, "__fish_seen_subcommand_from ");
-    rs_writer_text(writer, rs_command_last_name(command));
+    RS_WRITE(writer, "__fish_seen_subcommand_from ", rs_command_last_name(command));
     for (size_t i = 0; !space && i < rs_command_count(); i++) {
         rs_command other;
         rs_command_at(i, &other);
         for (size_t k = 0; k < other.n_subcommands; k++) {
             if (strcmp(rs_command_last_name(other.subcommands[k]), command->name) != 0) continue;
-            rs_writer_text(writer, "; and not __fish_seen_subcommand_from ");
-            rs_writer_text(writer, other.name);
+            RS_WRITE(writer, "; and not __fish_seen_subcommand_from ", other.name);
         }
     }
     if (!command->n_subcommands) return;
     rs_writer_text(writer, "; and not __fish_seen_subcommand_from");
     for (size_t k = 0; k < command->n_subcommands; k++) {
-        rs_writer_char(writer, ' ');
-        rs_writer_text(writer, rs_command_last_name(command->subcommands[k]));
+        RS_WRITE(writer, " ", rs_command_last_name(command->subcommands[k]));
     }
 }
 
@@ -306,8 +294,7 @@ static void fish_option(rs_writer *writer, const rs_command *command, const rs_o
     char letter = rs_short_option(spec->name);
     rs_writer_text(writer, "complete -c rankscope -n '");
     fish_condition(writer, command);
-    rs_writer_text(writer, "' -l ");
-    rs_writer_text(writer, spec->name);
+    RS_WRITE(writer, "' -l ", spec->name);
     if (letter) {
         rs_writer_text(writer, " -s ");
         rs_writer_char(writer, letter);
@@ -327,9 +314,7 @@ static void fish_option(rs_writer *writer, const rs_command *command, const rs_o
 static void fish_command(rs_writer *writer, const rs_command *command)
 {
     if (!strchr(command->name, ' ')) {
-        rs_writer_text(writer, "complete -c rankscope -f -n __fish_use_subcommand -a ");
-        rs_writer_text(writer, command->name);
-        rs_writer_text(writer, " -d ");
+        RS_WRITE(writer, "complete -c rankscope -f -n __fish_use_subcommand -a ", command->name, " -d ");
         fish_text(writer, command->help);
         rs_writer_char(writer, '\n');
     }

@@ -122,8 +122,7 @@ static void write_story(rs_writer *writer, const void *context)
     rs_writer_char(writer, '\n');
     rs_writer_text(writer, "$ rankscope");
     for (size_t i = 0; i < w->n; i++) {
-        rs_writer_char(writer, ' ');
-        rs_writer_text(writer, w->paths[i]);
+        RS_WRITE(writer, " ", w->paths[i]);
     }
     rs_writer_char(writer, '\n');
 }

@@ -3,7 +3,6 @@
 
 #include "base/try.h"
 #include "cli/cli.h"
-#include "rankscope/fuse.h"
 
 static const rs_option_spec specs[] = {
     {"categories", RS_OPTION_TEXT, "LIST", NULL, NULL, "only events of these categories: kernel,cpu_op,ac2g"},

@@ -50,9 +50,7 @@ static void title(rs_writer *writer, const char *command)
         rs_writer_text(writer, "\\-");
         put_page_name(writer, command, true);
     }
-    rs_writer_text(writer, " 1 \"\" \"rankscope ");
-    rs_writer_text(writer, rs_version());
-    rs_writer_text(writer, "\" \"rankscope\"\n.SH NAME\nrankscope");
+    RS_WRITE(writer, " 1 \"\" \"rankscope ", rs_version(), "\" \"rankscope\"\n.SH NAME\nrankscope");
     if (command) {
         rs_writer_text(writer, "\\-");
         put_page_name(writer, command, false);

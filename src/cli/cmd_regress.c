@@ -10,7 +10,6 @@
 #include "base/try.h"
 #include "cli/cli.h"
 #include "rankscope/regress.h"
-#include "rankscope/report.h"
 
 static const rs_option_spec specs[] = {
     {"alpha", RS_OPTION_REAL, "SHARE", NULL, "0.05", "share of false alarms that is accepted"},

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "cli/cli.h"
-#include "rankscope/report.h"
 
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL, "the page to write, atomically; - is standard output"},

@@ -11,9 +11,7 @@
 #include "base/try.h"
 #include "cli/browser.h"
 #include "cli/cli.h"
-#include "rankscope/report.h"
 #include "view/page.h"
-#include "rankscope/view.h"
 #include "base/loopback.h"
 #include "view/server.h"
 
@@ -227,8 +225,7 @@ static void write_address(rs_writer *writer, const void *context)
 {
     char address[80];
     make_address(context, address, sizeof address);
-    rs_writer_text(writer, address);
-    rs_writer_char(writer, '\n');
+    RS_WRITE(writer, address, "\n");
 }
 
 static void show(const rs_request *r)

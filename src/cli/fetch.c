@@ -7,8 +7,7 @@
 
 void rs_fetch_clear(rs_fetch *item)
 {
-    rs_free(item->url);
-    rs_free(item->body);
+    rs_free_all(item->url, item->body);
     *item = (rs_fetch){0};
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/suggest.h"
 #include "cli/cli.h"
-#include "rankscope/sql.h"
 
 int rs_complain_command(const char *name)
 {
@@ -55,9 +54,7 @@ static void fill_standard_streams(void)
 static void make_version(rs_writer *writer, const void *context)
 {
     (void)context;
-    rs_writer_text(writer, "rankscope ");
-    rs_writer_text(writer, rs_version());
-    rs_writer_char(writer, '\n');
+    RS_WRITE(writer, "rankscope ", rs_version(), "\n");
 }
 
 static void make_help(rs_writer *writer, const void *context)

@@ -10,7 +10,6 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "rankscope/text.h"
 
 static rs_status fail_file(rs_error *err, const char *path, const char *doing)
 {

@@ -3,7 +3,6 @@
  * after the others'. Ranks are taken breadth first from the lowest, along the groups that they share; a few
  * rounds over all ranks then spread what is left. Send and receive count only for ranks that nothing else
  * ties to the rest. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

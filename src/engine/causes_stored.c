@@ -184,8 +184,8 @@ const rs_facet rs_facet_causes = {.name = "causes of waits",
 
 rs_status rs_trace_causes(rs_trace *trace, const rs_causes **out, rs_error *err)
 {
-    void *value;
+    const causes_value *value;
     RS_TRY(rs_trace_facet(trace, &rs_facet_causes, NULL, &value, err));
-    *out = &((const causes_value *)value)->causes;
+    *out = &value->causes;
     return RS_OK;
 }

@@ -1,5 +1,4 @@
 /* The graph over all ranks: who meets whom, and an order in which everything can be replayed. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

@@ -188,9 +188,7 @@ static const rs_field doing_fields[] = {
 static const rs_layout doing_layout = RS_LAYOUT(rs_skeleton_doing, doing_fields);
 
 static const rs_field fields[] = {
-    RS_FIELD(rs_skeleton, start),
-    RS_FIELD(rs_skeleton, end),
-    RS_FIELD(rs_skeleton, last),
+    RS_FIELDS(rs_skeleton, start, end, last),
     RS_FIELD_STRINGS(rs_skeleton, pool.strings),
     RS_FIELD_VALUES(rs_skeleton, since, n),
     RS_FIELD_VALUES(rs_skeleton, block, n_blocks),
@@ -217,18 +215,9 @@ static const rs_field fields[] = {
     RS_FIELD_VALUES(rs_skeleton, comm_node, n_comm),
     RS_FIELD_STRUCT(rs_skeleton, all, &cost_layout),
     RS_FIELD_STRUCTS(rs_skeleton, without, &cost_layout),
-    RS_FIELD(rs_skeleton, told_gap),
-    RS_FIELD(rs_skeleton, launching),
-    RS_FIELD(rs_skeleton, elsewhere),
-    RS_FIELD(rs_skeleton, loading),
-    RS_FIELD(rs_skeleton, n_samples),
-    RS_FIELD(rs_skeleton, clock_mhz),
-    RS_FIELD(rs_skeleton, power_w),
-    RS_FIELD(rs_skeleton, power_limit_w),
+    RS_FIELDS(rs_skeleton, told_gap, launching, elsewhere, loading, n_samples, clock_mhz, power_w,
+              power_limit_w),
     RS_FIELD_LIST(rs_skeleton, doing, n_doing, &doing_layout),
-    RS_FIELD(rs_skeleton, n_events),
-    RS_FIELD(rs_skeleton, n_contradicted),
-    RS_FIELD(rs_skeleton, n_untold),
-    RS_FIELD(rs_skeleton, strict),
+    RS_FIELDS(rs_skeleton, n_events, n_contradicted, n_untold, strict),
 };
 const rs_layout rs_skeleton_layout = RS_LAYOUT_CHECKED(rs_skeleton, fields, check);

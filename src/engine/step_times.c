@@ -3,7 +3,6 @@
  * A step lasts from the end of the one before it. The first has none before it in the traces: it begins with its
  * annotation, or where the GPU is still at work that was launched before the recording began or before that
  * annotation, when this work is over. Else the first step would be longer by what others launched. */
-#include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"

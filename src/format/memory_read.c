@@ -4,7 +4,6 @@
 
 #include "base/interval.h"
 #include "input/json.h"
-#include "trace/events.h"
 
 const char *const rs_memory_category_names[RS_N_MEMORY_CATEGORIES] = {
     "parameter",  "optimizer state", "input",           "temporary",

@@ -2,7 +2,6 @@
  *
  * Tables are made only for what was recorded, so any of them may be missing. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/search.h"

@@ -1,5 +1,4 @@
 /* What a file says, without reading it as a trace: its text, or what stands next to the events. */
-#include "rankscope/file.h"
 
 #include <string.h>
 

@@ -1,7 +1,5 @@
 #include "input/values.h"
 
-#include <string.h>
-
 void rs_values_begin(rs_values *values, const rs_value_limits *limits)
 {
     values->n_nodes = values->n_refs = values->n_chunks = values->n_stack = values->n_marks = 0;

@@ -1,6 +1,5 @@
 /* --captures: traces of the capture of graphs, read once for all ranks of a job. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

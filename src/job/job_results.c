@@ -1,6 +1,5 @@
 /* What all ranks together came to, kept in the store: tables, notes and defects of one question, under a key of all
  * inputs. Where that is found nothing is merged either. */
-#include <string.h>
 
 #include "base/memory.h"
 #include "job/job_store.h"

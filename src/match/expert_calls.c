@@ -1,6 +1,5 @@
 #include "match/expert_calls.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

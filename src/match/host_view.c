@@ -267,18 +267,10 @@ static bool divide_span(const viewer *v, const rs_interval_set *sets, rs_interva
 static void viewer_clear(viewer *v)
 {
     for (size_t i = 0; v->threads && i < v->e->n_threads; i++) {
-        rs_free(v->threads[i].operators.items);
-        rs_free(v->threads[i].comm.items);
-        rs_free(v->threads[i].sync.items);
-        rs_free(v->threads[i].loading.items);
-        rs_free(v->threads[i].talks.items);
+        rs_free_all(v->threads[i].operators.items, v->threads[i].comm.items, v->threads[i].sync.items,
+                    v->threads[i].loading.items, v->threads[i].talks.items);
     }
-    rs_free(v->threads);
-    rs_free(v->roles);
-    rs_free(v->operators.items);
-    rs_free(v->comm.items);
-    rs_free(v->sync.items);
-    rs_free(v->loading.items);
+    rs_free_all(v->threads, v->roles, v->operators.items, v->comm.items, v->sync.items, v->loading.items);
 }
 
 static rs_status view_host(rs_trace *trace, const rs_interval *windows, size_t n, rs_host_view *out,

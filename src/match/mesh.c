@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "base/interval.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "base/strings.h"
 
 enum { MOST_RANKS = 1 << 20 };
 

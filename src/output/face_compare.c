@@ -1,6 +1,5 @@
 /* compare and variance, for reading: what it comes to, then the first rows. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "output/face_tools.h"

@@ -1,7 +1,6 @@
 /* `summary` as one screen. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "output/face_tools.h"
 #include "rankscope/verdict.h"

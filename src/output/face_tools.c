@@ -1,7 +1,6 @@
 #include "output/face_tools.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -146,9 +146,7 @@ rs_status rs_face_stacks(const rs_result *result, rs_page *layout, rs_error *err
     for (size_t i = 0; i < rs_table_n_rows(t) && !layout->writer->failed; i++) {
         const char *text = rs_table_text(t, i, stack, &length);
         rs_writer_bytes(layout->writer, text, length);
-        rs_writer_char(layout->writer, ' ');
-        rs_writer_int(layout->writer, rs_table_int(t, i, time));
-        rs_writer_char(layout->writer, '\n');
+        RS_WRITE(layout->writer, " ", rs_table_int(t, i, time), "\n");
     }
     return RS_OK;
 }

@@ -146,9 +146,7 @@ static void write_problem(rs_writer *writer, const rs_problem *problem)
     static const char *const severities[] = {"note", "warning", "loss"};
     rs_writer_text(writer, "{\"kind\": ");
     write_text_or_null(writer, problem->kind);
-    rs_writer_text(writer, ", \"severity\": \"");
-    rs_writer_text(writer, severities[problem->severity]);
-    rs_writer_text(writer, "\", \"message\": ");
+    RS_WRITE(writer, ", \"severity\": \"", severities[problem->severity], "\", \"message\": ");
     write_text_or_null(writer, problem->message);
     rs_writer_text(writer, ", \"file\": ");
     write_text_or_null(writer, problem->file);
@@ -244,11 +242,7 @@ static void write_left_out(rs_writer *writer, bool *first, const char *what, con
     *first = false;
     rs_writer_text(writer, name ? "table\": " : "list\": ");
     rs_writer_json_string(writer, name ? name : what, strlen(name ? name : what));
-    rs_writer_text(writer, name ? ", \"rows\": " : ", \"entries\": ");
-    rs_writer_uint(writer, n);
-    rs_writer_text(writer, ", \"shown\": ");
-    rs_writer_uint(writer, shown);
-    rs_writer_char(writer, '}');
+    RS_WRITE(writer, name ? ", \"rows\": " : ", \"entries\": ", n, ", \"shown\": ", shown, "}");
 }
 
 /* What a budget keeps from being shown; all of it, at its longest, when nothing is known of the shares yet. */

@@ -73,14 +73,9 @@ static void write_head(rs_writer *writer, size_t n, const rs_display *displays)
 
 static void write_left_out(rs_writer *writer, const rs_table *table, size_t shown)
 {
-    rs_writer_text(writer, "\n");
-    rs_writer_uint(writer, shown);
-    rs_writer_text(writer, " of ");
-    rs_writer_uint(writer, rs_table_n_rows(table));
-    rs_writer_text(writer,
-                   " rows. The rest: the same command without --budget, with --format jsonl --table ");
-    rs_writer_text(writer, rs_table_get_spec(table)->name);
-    rs_writer_text(writer, ".\n");
+    RS_WRITE(writer, "\n", shown, " of ", rs_table_n_rows(table),
+             " rows. The rest: the same command without --budget, with --format jsonl --table ",
+             rs_table_get_spec(table)->name, ".\n");
 }
 
 /* How many rows fit into the budget: all of them, or as many as fit beside what is said of the others. */

@@ -1,7 +1,6 @@
 /* Verdicts for people and as JSON. The sentences are the judge's; nothing is worded here but what a rank is late for. */
 #include "output/verdict.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "base/real.h"

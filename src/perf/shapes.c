@@ -86,10 +86,7 @@ const rs_facet rs_facet_shapes = {.name = "shapes",
 
 rs_status rs_trace_shapes(rs_trace *trace, rs_op_shapes **out, rs_error *err)
 {
-    void *value;
-    RS_TRY(rs_trace_facet(trace, &rs_facet_shapes, NULL, &value, err));
-    *out = value;
-    return RS_OK;
+    return rs_trace_facet(trace, &rs_facet_shapes, NULL, out, err);
 }
 
 /* ---- the forward operator of a backward one ------------------------------------------------------------ */

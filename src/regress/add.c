@@ -1,5 +1,4 @@
 /* A run out of a job: the steps that all ranks have, and what the settled ones went to. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/skeletons.h"

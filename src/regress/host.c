@@ -1,6 +1,5 @@
 #include "regress/host.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

@@ -1,7 +1,6 @@
 /* The verdict over runs, and the parts of the change, which add up to it to the nanosecond. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"

@@ -62,13 +62,10 @@ rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, 
     rs_writer_text(
         w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rankscope regress\" tests=\"");
     for (size_t i = 0; i < rs_table_n_rows(parts); i++) n_parts += matters(v, parts, i, min_effect);
-    rs_writer_uint(w, 1 + n_parts);
-    rs_writer_text(w, fails ? "\" failures=\"1\">\n" : "\" failures=\"0\">\n");
-    rs_writer_text(w, "  <testcase classname=\"regress\" name=\"verdict\">");
+    RS_WRITE(w, 1 + n_parts, fails ? "\" failures=\"1\">\n" : "\" failures=\"0\">\n",
+             "  <testcase classname=\"regress\" name=\"verdict\">");
     if (fails) {
-        rs_writer_text(w, "<failure message=\"");
-        rs_writer_text(w, rs_regress_verdict_name(verdict));
-        rs_writer_text(w, ": change ");
+        RS_WRITE(w, "<failure message=\"", rs_regress_verdict_name(verdict), ": change ");
         number(w, v, 0, "change_pct");
         rs_writer_text(w, " %, interval ");
         number(w, v, 0, "low_pct");
@@ -76,9 +73,7 @@ rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, 
         number(w, v, 0, "high_pct");
         rs_writer_text(w, " %\"/>");
     } else {
-        rs_writer_text(w, "<system-out>");
-        rs_writer_text(w, rs_regress_verdict_name(verdict));
-        rs_writer_text(w, "</system-out>");
+        RS_WRITE(w, "<system-out>", rs_regress_verdict_name(verdict), "</system-out>");
     }
     rs_writer_text(w, "</testcase>\n");
     for (size_t i = 0; i < rs_table_n_rows(parts); i++) {

@@ -2,7 +2,6 @@
 #include "regress/path.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

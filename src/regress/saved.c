@@ -9,7 +9,6 @@
  *
  * Parts and programs name texts by their place. Where a run has no parts by a method, its key is missing. Which
  * steps are settled is found again when it is read, by the same rule. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

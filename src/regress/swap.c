@@ -1,7 +1,6 @@
 /* What each part would change by itself: a run is replayed with the other side's time of it. Where that differs from
  * the part, the path has moved: the time shows in one row and is caused in another. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

@@ -158,9 +158,7 @@ rs_status rs_report_put_table(rs_report_data *data, const rs_table *table, const
         }
         rs_writer_char(writer, ']');
     }
-    rs_writer_text(writer, "],\"total\":");
-    rs_writer_uint(writer, total);
-    rs_writer_text(writer, ",\"order\":");
+    RS_WRITE(writer, "],\"total\":", total, ",\"order\":");
     put_text(writer, n < total ? part->order : NULL);
     rs_writer_char(writer, '}');
     return data->out_of_memory ? rs_fail_nomem(err, "the texts of the report") : RS_OK;

@@ -182,9 +182,7 @@ static rs_status put(rs_report_data *data, void *from, rs_error *err)
     const answer *a = from;
     rs_writer_text(data->writer, "{\"tables\":{");
     for (size_t k = 0; k < N_DRAWN; k++) {
-        rs_writer_text(data->writer, k ? ",\"" : "\"");
-        rs_writer_text(data->writer, drawn[k].key);
-        rs_writer_text(data->writer, "\":");
+        RS_WRITE(data->writer, k ? ",\"" : "\"", drawn[k].key, "\":");
         RS_TRY(rs_report_put_table(data, a->drawn[k], &drawn[k].part, err));
     }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -235,25 +235,19 @@ static rs_status report(const rs_fuse_plan *plan, rs_result *result, rs_error *e
     size_t n_aligned = 0;
     for (size_t i = 0; status == RS_OK && i < plan->n; i++) {
         const rs_fuse_rank *r = plan->ranks[i];
-        rs_table_add_int(t, r->rank);
-        rs_table_add_text(t, r->source);
-        rs_table_add_int(t, (int64_t)r->n_written);
-        rs_table_add_int(t, (int64_t)r->n_left_out);
-        rs_table_add_text(t, r->clock.aligned ? "ends" : plan->by_base ? "base" : "file");
-        rs_table_add_time(t, r->shift);
-        rs_table_add_int(t, (int64_t)r->clock.n);
+        RS_PUT_CELLS(t, r->rank, r->source, r->n_written, r->n_left_out,
+                     r->clock.aligned ? "ends"
+                     : plan->by_base  ? "base"
+                                      : "file",
+                     r->shift, r->clock.n);
         if (r->clock.aligned) {
-            rs_table_add_time(t, r->clock.residual);
-            rs_table_add_time(t, r->clock.worst);
+            RS_PUT_CELLS(t, r->clock.residual, r->clock.worst);
             if (r->clock.residual > worst) worst = r->clock.residual;
             n_aligned++;
         } else {
-            rs_table_add_null(t);
-            rs_table_add_null(t);
+            RS_PUT_CELLS(t, RS_NO_VALUE, RS_NO_VALUE);
         }
-        rs_table_add_time_if(t, r->doubt.low != RS_NO_TIME, r->doubt.low);
-        rs_table_add_time_if(t, r->doubt.low != RS_NO_TIME, r->doubt.high);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, r->doubt.low, r->doubt.low != RS_NO_TIME ? r->doubt.high : RS_NO_VALUE);
     }
     char text[32];
     if (n_aligned)

@@ -1,6 +1,5 @@
 /* The first reading: what must be known of all ranks before the first event can be written. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/collective_notes.h"

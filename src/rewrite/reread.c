@@ -1,6 +1,5 @@
 #include "rewrite/reread.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -120,10 +120,7 @@ void rs_scrub_write_map(const rs_scrub *s, rs_writer *out)
         for (size_t k = 0; s->private[i].times && k < s->private[i].texts.n; k++) {
             const rs_string *text = &s->private[i].texts.items[k];
             if (!s->private[i].times[k]) continue;
-            rs_writer_text(out, rs_private_words[i]);
-            rs_writer_char(out, '_');
-            rs_writer_uint(out, k);
-            rs_writer_char(out, ',');
+            RS_WRITE(out, rs_private_words[i], "_", k, ",");
             rs_writer_csv_text(out, text->text, text->length);
             rs_writer_char(out, '\n');
         }

@@ -12,6 +12,7 @@
 #include "base/try.h"
 #include "store/folder.h"
 #include "store/stamp.h"
+#include "table/cells.h"
 
 static const rs_column_spec columns[] = {
     RS_COLUMN("file", TEXT, NONE, "the file, or the first of those, that it is of", NULL),
@@ -116,17 +117,9 @@ static int by_file(const void *a, const void *b)
 static rs_status put_row(rs_table *t, const found *f, int64_t now, rs_error *err)
 {
     int64_t last = f->file->used > f->file->made ? f->file->used : f->file->made;
-    rs_table_add_text(t, f->path);
-    rs_table_add_text(t, f->kind);
-    rs_table_add_text(t, f->what[0] ? f->what : NULL);
-    if (f->path)
-        rs_table_add_int(t, (int64_t)f->n_files);
-    else
-        rs_table_add_null(t);
-    rs_table_add_text(t, f->state);
-    rs_table_add_int(t, (int64_t)f->file->size);
-    rs_table_add_int(t, now > last ? (now - last) / INT64_C(3600000000000) : 0);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(t, err, f->path, f->kind, f->what[0] ? f->what : NULL,
+                      f->path ? f->n_files : RS_NO_VALUE, f->state, f->file->size,
+                      now > last ? (now - last) / INT64_C(3600000000000) : 0);
 }
 
 /* Removes it when the task says so; whether it is to be listed. */

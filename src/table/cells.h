@@ -1,10 +1,11 @@
-/* Columns by name, and cells that may be unknown, for rows that are filled by hand; records do the same by their rules. */
-#ifndef RS_TABLE_CELLS_H
-#define RS_TABLE_CELLS_H
+/* Columns by name, and rows that are put as a list of values; records do the same by their rules. */
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
 
+#include "base/each.h"
+#include "base/interval.h"
 #include "rankscope/table.h"
 
 /* The column of that name; SIZE_MAX: there is none. Linear in the columns. */
@@ -20,29 +21,15 @@ static inline size_t rs_table_column_of(const rs_table *table, const char *name)
     return rs_table_spec_column_of(rs_table_get_spec(table), name);
 }
 
-static inline void rs_table_add_int_if(rs_table *table, bool known, int64_t value)
-{
-    if (known)
-        rs_table_add_int(table, value);
-    else
-        rs_table_add_null(table);
-}
+/* A whole number as its column wants it: a number, or ns of a time or moment. RS_NO_VALUE is unknown, in a column of any type. */
+void rs_table_add_whole(rs_table *table, int64_t value);
 
-static inline void rs_table_add_time_if(rs_table *table, bool known, int64_t ns)
-{
-    if (known)
-        rs_table_add_time(table, ns);
-    else
-        rs_table_add_null(table);
-}
-
-/* NULL is unknown. */
-static inline void rs_table_add_text_or_null(rs_table *table, const char *text)
-{
-    if (text)
-        rs_table_add_text(table, text);
-    else
-        rs_table_add_null(table);
-}
-
-#endif
+/* RS_PUT_CELLS(table, rank, name, ns, ...) fills the next cells, 32 at most, from whole numbers, reals (NaN is unknown) and texts (NULL is);
+ * RS_PUT_ROW(table, err, ...) ends the row, too, and is a status. */
+#define RS_PUT_CELLS(table, ...) RS_EACH(RS_PUT_CELL, table, __VA_ARGS__)
+#define RS_PUT_ROW(table, err, ...) (RS_PUT_CELLS(table, __VA_ARGS__), rs_table_end_row(table, err))
+/* clang-format off */
+#define RS_PUT_CELL(table, x)                                                                                \
+    _Generic((x), double: rs_table_add_real, float: rs_table_add_real, char *: rs_table_add_text,            \
+             const char *: rs_table_add_text, default: rs_table_add_whole)(table, x)
+/* clang-format on */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "table/cells.h"
 #include "table/table_internal.h"
 
 static size_t value_size(rs_type type)
@@ -176,6 +177,19 @@ void rs_table_add_null(rs_table *table)
     else
         c->values.ints[table->n_rows] = 0;
     rs_table_mark(c, table->n_rows, true);
+}
+
+void rs_table_add_whole(rs_table *table, int64_t value)
+{
+    rs_type type = table->next < table->spec->n_columns ? table->spec->columns[table->next].type : RS_INT;
+    if (value == RS_NO_VALUE)
+        rs_table_add_null(table);
+    else if (type == RS_TIME)
+        rs_table_add_time(table, value);
+    else if (type == RS_MOMENT)
+        rs_table_add_moment(table, value);
+    else
+        rs_table_add_int(table, value);
 }
 
 rs_status rs_table_end_row(rs_table *table, rs_error *err)

@@ -168,10 +168,7 @@ const rs_facet rs_facet_busy = {.name = "a rank's times",
 
 rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_busy, policy, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_busy, policy, out, err);
 }
 
 static int64_t held_in(int64_t time, rs_interval within)

@@ -4,7 +4,6 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/try.h"
 
 static void release(void *value)
 {
@@ -64,8 +63,5 @@ const rs_facet rs_facet_data_loader = {.name = "data loading", .make = make, .re
 
 rs_status rs_trace_data_loader(rs_trace *trace, const rs_data_loader **out, rs_error *err)
 {
-    void *value;
-    RS_TRY(rs_trace_facet(trace, &rs_facet_data_loader, NULL, &value, err));
-    *out = value;
-    return RS_OK;
+    return rs_trace_facet(trace, &rs_facet_data_loader, NULL, out, err);
 }

@@ -110,8 +110,5 @@ const rs_facet rs_facet_enclosing = {.name = "enclosing", .make = make, .release
 
 rs_status rs_trace_enclosing(rs_trace *trace, const rs_enclosing **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_enclosing, NULL, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_enclosing, NULL, out, err);
 }

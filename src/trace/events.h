@@ -2,8 +2,7 @@
  *
  * One row for each element of the file's event array, in file order, so that a row number is the event's
  * position in traceEvents. Times are integer nanoseconds on the file's own clock. */
-#ifndef RS_TRACE_EVENTS_H
-#define RS_TRACE_EVENTS_H
+#pragma once
 
 #include "base/interval.h"
 #include "base/strings.h"
@@ -11,9 +10,7 @@
 #include "trace/columns.h"
 #include "trace/others.h"
 
-#define RS_NO_TIME INT64_MIN
 #define RS_NO_ROW UINT32_MAX
-#define RS_NO_VALUE INT64_MIN
 #define RS_MAX_CATEGORIES 4096
 #define RS_MAX_COUNTERS 4096
 
@@ -318,5 +315,3 @@ uint32_t rs_events_thread(rs_events *events, rs_thread thread);
 uint32_t rs_events_category(rs_events *events, uint32_t name_id);
 rs_kind rs_kind_of_category(const char *name, size_t length);
 const char *rs_kind_name(rs_kind kind);
-
-#endif

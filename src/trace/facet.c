@@ -56,12 +56,12 @@ void rs_facets_keep(rs_trace *trace)
     }
 }
 
-rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out, rs_error *err)
+rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void *out, rs_error *err)
 {
     const rs_selection *selection = followed(trace, facet);
     for (const rs_facet_value *v = trace->facets; v; v = v->next) {
         if (v->facet != facet || v->selection != selection || !is_same(facet, v->key, key)) continue;
-        *out = v->value;
+        memcpy(out, &v->value, sizeof v->value);
         return RS_OK;
     }
     rs_facet_value *made = rs_calloc(1, sizeof *made + facet->key_size);
@@ -76,7 +76,7 @@ rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key
     }
     made->next = trace->facets; /* after those that it is based on, which making it has added */
     trace->facets = made;
-    *out = made->value;
+    memcpy(out, &made->value, sizeof made->value);
     return RS_OK;
 }
 

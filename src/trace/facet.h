@@ -4,8 +4,7 @@
  * values are distinguished by a key (a policy, a choice) and by what is selected. A value lives as long as the
  * trace: who holds one may keep it, however many others are asked for. Most facets have a typed accessor,
  * rs_trace_NAME, which is what analyses call. */
-#ifndef RS_TRACE_FACET_H
-#define RS_TRACE_FACET_H
+#pragma once
 
 #include "table/record.h"
 #include "trace/trace.h"
@@ -68,8 +67,9 @@ struct rs_facet {
 /* Equality of two policies, for facets whose key is one. */
 bool rs_policy_same(const void *a, const void *b);
 
-/* The value, the trace's. A walk over the values made so far, a handful: not for inner loops. */
-rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out, rs_error *err);
+/* Puts the value, which is the trace's, into the pointer at out; out is untouched after a failure. A walk over the values made so far, a
+ * handful: not for inner loops. */
+rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void *out, rs_error *err);
 
 /* The arguments that facets read, with all that they stand on. n may be more than there are: NULL ends the
  * list. */
@@ -91,5 +91,3 @@ void rs_facets_keep(rs_trace *trace);
 void rs_facets_clear(rs_trace *trace);
 /* Releases those that follow a selection, before it goes. */
 void rs_facets_forget(rs_trace *trace, const rs_selection *selection);
-
-#endif

@@ -1,7 +1,6 @@
 #include "trace/folded_tree.h"
 
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

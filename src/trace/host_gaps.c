@@ -286,8 +286,5 @@ const rs_facet rs_facet_host_gaps = {.name = "gaps between calls",
 rs_status rs_trace_host_gaps(rs_trace *trace, const rs_policy *policy, const rs_host_gaps **out,
                              rs_error *err)
 {
-    void *value;
-    RS_TRY(rs_trace_facet(trace, &rs_facet_host_gaps, policy, &value, err));
-    *out = value;
-    return RS_OK;
+    return rs_trace_facet(trace, &rs_facet_host_gaps, policy, out, err);
 }

@@ -128,8 +128,5 @@ const rs_facet rs_facet_launch_order = {
 
 rs_status rs_trace_launch_order(rs_trace *trace, const rs_launch_order **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_launch_order, NULL, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_launch_order, NULL, out, err);
 }

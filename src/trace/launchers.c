@@ -128,9 +128,9 @@ const rs_facet rs_facet_launchers = {.name = "launchers",
 
 rs_status rs_tree_launchers(rs_trace *trace, rs_tree *t, const rs_launcher **out, size_t *n, rs_error *err)
 {
-    void *value;
-    RS_TRY(rs_trace_facet(trace, &rs_facet_launchers, &t, &value, err));
-    *out = ((const launcher_list *)value)->items;
-    *n = ((const launcher_list *)value)->n;
+    const launcher_list *list;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_launchers, &t, &list, err));
+    *out = list->items;
+    *n = list->n;
     return RS_OK;
 }

@@ -394,16 +394,10 @@ const rs_facet rs_facet_links = {.name = "links between launches and GPU work",
 
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_launches, NULL, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_launches, NULL, out, err);
 }
 
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_links, NULL, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_links, NULL, out, err);
 }

@@ -1,7 +1,6 @@
 #include "trace/measures.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/ascii.h"
@@ -10,7 +9,6 @@
 #include "base/order.h"
 #include "base/search.h"
 #include "base/stats.h"
-#include "base/try.h"
 
 #define HOLDS 4 /* times the usual period: a sample counts no longer */
 
@@ -257,10 +255,7 @@ const rs_facet rs_facet_measures = {
 
 rs_status rs_trace_measures(rs_trace *trace, const rs_measures **out, rs_error *err)
 {
-    void *value;
-    RS_TRY(rs_trace_facet(trace, &rs_facet_measures, NULL, &value, err));
-    *out = value;
-    return RS_OK;
+    return rs_trace_facet(trace, &rs_facet_measures, NULL, out, err);
 }
 
 /* The first sample that ends after t. */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/interval.h"
-#include "base/try.h"
 #include "trace/facet.h"
 
 /* ---- spans of torch's function ------------------------------------------------------------------------- */
@@ -142,8 +141,5 @@ const rs_facet rs_facet_recompute = {.name = "recomputation",
 
 rs_status rs_tree_recompute(rs_trace *trace, rs_tree *tree, const rs_recompute **out, rs_error *err)
 {
-    void *value;
-    RS_TRY(rs_trace_facet(trace, &rs_facet_recompute, &tree, &value, err));
-    *out = value;
-    return RS_OK;
+    return rs_trace_facet(trace, &rs_facet_recompute, &tree, out, err);
 }

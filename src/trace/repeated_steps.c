@@ -199,8 +199,5 @@ const rs_facet rs_facet_repeated_steps = {.name = "steps by repetition",
 
 rs_status rs_trace_repeated_steps(rs_trace *trace, const rs_repeated_steps **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_repeated_steps, NULL, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_repeated_steps, NULL, out, err);
 }

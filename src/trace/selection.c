@@ -1,6 +1,5 @@
 #include "trace/selection.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

@@ -439,10 +439,7 @@ const rs_facet rs_facet_structure = {
 
 rs_status rs_trace_structure(rs_trace *trace, rs_structure_from from, const rs_structure **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_structure, &from, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_structure, &from, out, err);
 }
 
 size_t rs_structure_at(const rs_structure *s, uint32_t row)

@@ -207,10 +207,7 @@ const rs_facet rs_facet_classes = {.name = "kernel classes",
 
 rs_status rs_trace_classes(rs_trace *trace, rs_class_rules rules, const rs_classes **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_classes, &rules, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_classes, &rules, out, err);
 }
 
 /* false: no rule of the judge fits the name. */

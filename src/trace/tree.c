@@ -388,10 +388,7 @@ const rs_facet rs_facet_tree = {.name = "call tree",
 
 rs_status rs_trace_tree(rs_trace *trace, bool python, rs_tree **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_tree, &python, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_tree, &python, out, err);
 }
 
 const rs_facet rs_facet_working_tree = {.name = "call tree above GPU work",
@@ -403,8 +400,5 @@ const rs_facet rs_facet_working_tree = {.name = "call tree above GPU work",
 
 rs_status rs_trace_working_tree(rs_trace *trace, rs_tree **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_working_tree, NULL, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_working_tree, NULL, out, err);
 }

@@ -167,9 +167,9 @@ const rs_facet rs_facet_fwdbwd = {.name = "forward and backward",
 
 rs_status rs_tree_fwdbwd(rs_trace *trace, rs_tree *t, const rs_fwdbwd **out, size_t *n, rs_error *err)
 {
-    void *value;
-    RS_TRY(rs_trace_facet(trace, &rs_facet_fwdbwd, &t, &value, err));
-    *out = ((const link_list *)value)->items;
-    *n = ((const link_list *)value)->n;
+    const link_list *list;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_fwdbwd, &t, &list, err));
+    *out = list->items;
+    *n = list->n;
     return RS_OK;
 }

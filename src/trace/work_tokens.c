@@ -263,8 +263,5 @@ const rs_facet rs_facet_work_tokens = {.name = "sequence of GPU work",
 
 rs_status rs_trace_work_tokens(rs_trace *trace, const rs_work_tokens **out, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_work_tokens, NULL, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_work_tokens, NULL, out, err);
 }

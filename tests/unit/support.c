@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-
 /* ---- where the events are --------------------------------------------------------------------------- */
 
 static void spans_add(spans *s, size_t begin, size_t end)

@@ -6,7 +6,6 @@
  * holds up the others. With the durations as recorded every rank does what it did. Communication that a host runs takes its
  * recorded time: gloo's spans end on a worker thread, when it gets to it, and set no clock. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

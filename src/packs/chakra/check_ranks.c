@@ -70,9 +70,7 @@ static uint32_t file_of(const matching *m, int64_t rank)
 static void tell(matching *m, const char *kind, const char *text)
 {
     if (m->faults++ < SHOWN) {
-        rs_writer_text(m->out, "  ");
-        rs_writer_text(m->out, text);
-        rs_writer_char(m->out, '\n');
+        RS_WRITE(m->out, "  ", text, "\n");
     }
     if (!m->json || m->faults > RS_MAX_FINDINGS) return;
     rs_json_put_open(m->json, NULL, '{', RS_JSON_LINE);
@@ -430,25 +428,15 @@ static rs_status number_files(matching *m)
 static void put_count(rs_writer *w, uint64_t n, const char *text)
 {
     if (!n) return;
-    rs_writer_text(w, "; ");
-    rs_writer_uint(w, n);
-    rs_writer_text(w, text);
+    RS_WRITE(w, "; ", n, text);
 }
 
 static void put_sum(const matching *m, rs_writer *w)
 {
     size_t groups = 0;
     for (size_t i = 0; i < m->n_groups; i++) groups += m->groups[i].with == i;
-    rs_writer_uint(w, m->n);
-    rs_writer_text(w, " ranks: ");
-    rs_writer_uint(w, m->collectives);
-    rs_writer_text(w, " collectives in ");
-    rs_writer_uint(w, groups);
-    rs_writer_text(w, " groups, ");
-    rs_writer_uint(w, m->pairs);
-    rs_writer_text(w, " sends with their receives, ");
-    rs_writer_uint(w, m->faults);
-    rs_writer_text(w, " faults between ranks");
+    RS_WRITE(w, m->n, " ranks: ", m->collectives, " collectives in ", groups, " groups, ", m->pairs,
+             " sends with their receives, ", m->faults, " faults between ranks");
     put_count(w, m->skipped, " peers or members are not given");
     put_count(w, m->other_sizes, " gathers, scatters or all-to-alls of other sizes");
     put_count(w, m->nameless, " sends or receives name no peer");
@@ -457,9 +445,7 @@ static void put_sum(const matching *m, rs_writer *w)
     rs_writer_text(w, "replay of all: ");
     if (m->job.n_stuck) rs_writer_text(w, "does not end; until then ");
     rs_check_put_span(w, m->job.has_recorded, m->job.recorded, m->job.time);
-    rs_writer_text(w, "; ranks meet ");
-    rs_writer_uint(w, m->job.meetings);
-    rs_writer_text(w, " times");
+    RS_WRITE(w, "; ranks meet ", m->job.meetings, " times");
     if (m->job.has_recorded && !m->job.as_recorded)
         rs_writer_text(w, "; durations are exclusive times: no fault");
     if (m->job.has_recorded && m->job.parts > 1)
@@ -532,8 +518,7 @@ static void put_files(const matching *m)
     for (size_t f = 0; f < m->n; f++) {
         if (m->json) rs_check_put_json(&m->files[f], m->json);
         if (!rs_check_faults(&m->files[f])) continue;
-        rs_writer_text(m->out, m->files[f].path);
-        rs_writer_text(m->out, ":\n");
+        RS_WRITE(m->out, m->files[f].path, ":\n");
         rs_check_put_text(&m->files[f], m->out);
     }
     if (!m->json) return;
@@ -565,9 +550,7 @@ rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const 
         put_files(&m);
         status = match(&m);
         if (m.faults > SHOWN) {
-            rs_writer_text(m.out, "  and ");
-            rs_writer_uint(m.out, m.faults - SHOWN);
-            rs_writer_text(m.out, " more (--report lists them)\n");
+            RS_WRITE(m.out, "  and ", m.faults - SHOWN, " more (--report lists them)\n");
         }
         put_sum(&m, m.out);
         if (m.json) put_json_sum(&m, m.json);

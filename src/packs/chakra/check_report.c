@@ -63,8 +63,7 @@ uint64_t rs_check_faults(const rs_check *c)
 
 static void put_count(rs_writer *w, const char *label, uint64_t n)
 {
-    rs_writer_text(w, label);
-    rs_writer_uint(w, n);
+    RS_WRITE(w, label, n);
 }
 
 static void put_finding(rs_writer *w, const rs_check *c, const rs_finding *f)
@@ -78,8 +77,7 @@ static void put_finding(rs_writer *w, const rs_check *c, const rs_finding *f)
         return;
     }
     put_count(w, "node ", f->node);
-    rs_writer_char(w, ' ');
-    rs_writer_text(w, faults[f->fault].text);
+    RS_WRITE(w, " ", faults[f->fault].text);
     if (faults[f->fault].other) put_count(w, " ", f->other);
 }
 
@@ -94,31 +92,18 @@ static void put_conservation(rs_writer *w, const rs_check *c)
     rs_writer_text(w, lost ? "conservation   broken: " : "conservation   kept: ");
     put_count(w, "nodes ", c->n_nodes - c->gaps);
     put_count(w, " of ", c->linked_nodes);
-    rs_writer_text(w, ", time ");
-    rs_writer_int(w, c->time);
-    rs_writer_text(w, " of ");
-    rs_writer_int(w, c->linked_time);
-    rs_writer_text(w, " ns, communication ");
-    rs_writer_int(w, c->bytes);
-    rs_writer_text(w, " of ");
-    rs_writer_int(w, c->linked_bytes);
-    rs_writer_text(w, " bytes\n");
+    RS_WRITE(w, ", time ", c->time, " of ", c->linked_time, " ns, communication ", c->bytes, " of ",
+             c->linked_bytes, " bytes\n");
 }
 
 void rs_check_put_span(rs_writer *w, bool has_recorded, int64_t recorded, int64_t replayed)
 {
     if (has_recorded) {
-        rs_writer_text(w, "recorded ");
-        rs_writer_int(w, recorded);
-        rs_writer_text(w, " ns, ");
+        RS_WRITE(w, "recorded ", recorded, " ns, ");
     }
-    rs_writer_text(w, "replayed ");
-    rs_writer_int(w, replayed);
-    rs_writer_text(w, " ns");
+    RS_WRITE(w, "replayed ", replayed, " ns");
     if (!has_recorded) return;
-    rs_writer_text(w, " (");
-    rs_writer_text(w, RS_FIXED(rs_check_difference(replayed, recorded), 1));
-    rs_writer_text(w, " %)");
+    RS_WRITE(w, " (", RS_FIXED(rs_check_difference(replayed, recorded), 1), " %)");
 }
 
 static void put_times(rs_writer *w, const rs_check *c)
@@ -132,9 +117,7 @@ static void put_times(rs_writer *w, const rs_check *c)
 static void put_astra(rs_writer *w, const rs_check *c)
 {
     if (!c->astra) return;
-    rs_writer_text(w, "astra-sim      ");
-    rs_writer_int(w, c->astra_time);
-    rs_writer_text(w, " ns on one CPU, one compute and one communication engine");
+    RS_WRITE(w, "astra-sim      ", c->astra_time, " ns on one CPU, one compute and one communication engine");
     if (c->unproved) put_count(w, "; parents not looked into: ", c->unproved);
     if (c->metadata_nodes) put_count(w, "; debug builds stop at metadata nodes: ", c->metadata_nodes);
     rs_writer_char(w, '\n');

@@ -1,7 +1,6 @@
 /* Finding a cycle without recursion: nodes are taken away as soon as all that they depend on is; what is left
  * lies on cycles or behind them. */
 #include <stdio.h>
-#include <string.h>
 
 #include "chakra/convert_internal.h"
 

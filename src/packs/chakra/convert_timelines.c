@@ -1,7 +1,6 @@
 /* The time lines of threads. A line is cut at points: starts of operators and annotations, both ends of every
  * wait, and whatever else has to be the end of something. What is between two neighbouring points is a
  * segment; it belongs to the operator that starts with it, or else to a gap node. Waits belong to nobody. */
-#include <stdlib.h>
 
 #include "base/interval.h"
 #include "base/order.h"

@@ -51,27 +51,17 @@ static void put_edges(rs_writer *w, const uint64_t *from, size_t n, uint64_t to,
 {
     for (size_t i = 0; i < n; i++) {
         if (from[i] == to) continue;
-        rs_writer_text(w, "    <edge source=\"");
-        rs_writer_uint(w, from[i]);
-        rs_writer_text(w, "\" target=\"");
-        rs_writer_uint(w, to);
-        rs_writer_text(w, "\"><data key=\"dependency\">");
-        rs_writer_text(w, kind);
-        rs_writer_text(w, "</data></edge>\n");
+        RS_WRITE(w, "    <edge source=\"", from[i], "\" target=\"", to, "\"><data key=\"dependency\">", kind,
+                 "</data></edge>\n");
     }
 }
 
 static bool put_node(rs_writer *w, const Rs__Et__Node *n)
 {
-    rs_writer_text(w, "    <node id=\"");
-    rs_writer_uint(w, n->id);
-    rs_writer_text(w, "\"><data key=\"label\">");
+    RS_WRITE(w, "    <node id=\"", n->id, "\"><data key=\"label\">");
     if (!put_name(w, n->name)) return false;
-    rs_writer_text(w, "</data><data key=\"type\">");
-    rs_writer_int(w, (int64_t)n->type);
-    rs_writer_text(w, "</data><data key=\"duration\">");
-    rs_writer_uint(w, n->duration_micros);
-    rs_writer_text(w, "</data></node>\n");
+    RS_WRITE(w, "</data><data key=\"type\">", (int64_t)n->type, "</data><data key=\"duration\">",
+             n->duration_micros, "</data></node>\n");
     put_edges(w, n->data_deps, n->n_data_deps, n->id, "data");
     put_edges(w, n->ctrl_deps, n->n_ctrl_deps, n->id, "control");
     return true;

@@ -1,5 +1,4 @@
 /* GPU events: the operator from within which each was launched. */
-#include <stdlib.h>
 
 #include "base/interval.h"
 #include "chakra/link.h"

@@ -2,7 +2,6 @@
  *
  * A host thread goes with the device thread that shares most of its names. Both are then walked in step;
  * where they differ, the nearest place at which both go on with one name is looked for. */
-#include <stdlib.h>
 
 #include "base/interval.h"
 #include "base/order.h"

@@ -5,7 +5,6 @@
  * which an operator ended during the pause. (b) A backward pass of its thread has ended since the operator
  * before it. It then waits for the operator of that thread that started last among those that had ended: in a
  * thread's order everything before that is done, too. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"

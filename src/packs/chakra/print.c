@@ -111,9 +111,7 @@ static void put_attributes(rs_writer *w, Rs__Et__Attribute *const *attr, size_t 
             rs_writer_text(w, ", \"doc_string\": ");
             put_text(w, attr[i]->doc_string);
         }
-        rs_writer_text(w, ", \"");
-        rs_writer_text(w, value_member(attr[i]));
-        rs_writer_text(w, "\": ");
+        RS_WRITE(w, ", \"", value_member(attr[i]), "\": ");
         put_value(w, attr[i]);
         rs_writer_char(w, '}');
     }
@@ -122,9 +120,7 @@ static void put_attributes(rs_writer *w, Rs__Et__Attribute *const *attr, size_t 
 
 static void put_ids(rs_writer *w, const char *name, const uint64_t *ids, size_t n)
 {
-    rs_writer_text(w, ", \"");
-    rs_writer_text(w, name);
-    rs_writer_text(w, "\": [");
+    RS_WRITE(w, ", \"", name, "\": [");
     for (size_t i = 0; i < n; i++) {
         if (i) rs_writer_text(w, ", ");
         rs_writer_uint(w, ids[i]);
@@ -135,9 +131,7 @@ static void put_ids(rs_writer *w, const char *name, const uint64_t *ids, size_t 
 static void put_io(rs_writer *w, const char *name, const Rs__Et__InputsOutputs *io)
 {
     if (!io) return;
-    rs_writer_text(w, ", \"");
-    rs_writer_text(w, name);
-    rs_writer_text(w, "\": {\"values\": ");
+    RS_WRITE(w, ", \"", name, "\": {\"values\": ");
     put_text(w, io->values);
     rs_writer_text(w, ", \"shapes\": ");
     put_text(w, io->shapes);
@@ -149,9 +143,7 @@ static void put_io(rs_writer *w, const char *name, const Rs__Et__InputsOutputs *
 static void put_node(rs_writer *w, const Rs__Et__Node *n)
 {
     const char *type = rs_et_type_name(n->type);
-    rs_writer_text(w, "{\"id\": ");
-    rs_writer_uint(w, n->id);
-    rs_writer_text(w, ", \"name\": ");
+    RS_WRITE(w, "{\"id\": ", n->id, ", \"name\": ");
     put_text(w, n->name);
     rs_writer_text(w, ", \"type\": ");
     if (type)
@@ -160,10 +152,8 @@ static void put_node(rs_writer *w, const Rs__Et__Node *n)
         rs_writer_int(w, (int64_t)n->type);
     put_ids(w, "ctrl_deps", n->ctrl_deps, n->n_ctrl_deps);
     put_ids(w, "data_deps", n->data_deps, n->n_data_deps);
-    rs_writer_text(w, ", \"start_time_micros\": ");
-    rs_writer_uint(w, n->start_time_micros);
-    rs_writer_text(w, ", \"duration_micros\": ");
-    rs_writer_uint(w, n->duration_micros);
+    RS_WRITE(w, ", \"start_time_micros\": ", n->start_time_micros,
+             ", \"duration_micros\": ", n->duration_micros);
     put_io(w, "inputs", n->inputs);
     put_io(w, "outputs", n->outputs);
     put_attributes(w, n->attr, n->n_attr);

@@ -1,5 +1,4 @@
 /* A Chakra execution trace as a Graphviz graph. */
-#include <string.h>
 
 #include "chakra/proto.h"
 #include "rankscope/chakra_trace.h"
@@ -17,11 +16,7 @@ static void put_label(rs_writer *w, const char *text)
 static void put_edges(rs_writer *w, const uint64_t *from, size_t n, uint64_t to, const char *style)
 {
     for (size_t i = 0; i < n; i++) {
-        rs_writer_text(w, "  n");
-        rs_writer_uint(w, from[i]);
-        rs_writer_text(w, " -> n");
-        rs_writer_uint(w, to);
-        rs_writer_text(w, style);
+        RS_WRITE(w, "  n", from[i], " -> n", to, style);
     }
 }
 
@@ -38,11 +33,7 @@ rs_status rs_chakra_visualize(const char *path, uint64_t max_ratio, const rs_sin
         int64_t cpu = 1;
         bool gpu = rs_et_attribute_int(n, "is_cpu_op", &cpu) && !cpu;
         bool comm = n->type >= RS__ET__NODE_TYPE__COMM_SEND_NODE;
-        rs_writer_text(&w, "  n");
-        rs_writer_uint(&w, n->id);
-        rs_writer_text(&w, " [label=\"");
-        rs_writer_uint(&w, n->id);
-        rs_writer_char(&w, ' ');
+        RS_WRITE(&w, "  n", n->id, " [label=\"", n->id, " ");
         put_label(&w, n->name);
         rs_writer_text(&w, comm  ? "\", style=filled, fillcolor=lightsalmon];\n"
                            : gpu ? "\", style=filled, fillcolor=lightblue];\n"

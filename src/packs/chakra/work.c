@@ -154,8 +154,7 @@ static rs_status ask_once(asking *a, const rs_linked_io *in, named name, uint32_
     rs_writer_bytes(a->writer, (const char *)in->shapes.bytes, in->shapes.n);
     rs_writer_char(a->writer, '\n');
     if (in->types.n) rs_writer_bytes(a->writer, (const char *)in->types.bytes, in->types.n);
-    rs_writer_char(a->writer, '\n');
-    rs_writer_text(a->writer, values);
+    RS_WRITE(a->writer, "\n", values);
     rs_writer_flush(a->writer);
     size_t before = a->questions.n;
     uint32_t id = a->writer->failed ? RS_NO_STRING : rs_strings_add(&a->questions, a->text, a->n);

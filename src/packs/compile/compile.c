@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "compile/compile_log.h"
+#include "table/cells.h"
 
 typedef struct compiled {
     int64_t frame, compile, attempt, graphs, breaks, recompiles, time, collectives;
@@ -115,13 +116,7 @@ static const rs_relations *rank_at(const comparison *c, size_t i)
 
 static rs_status say(const comparison *c, size_t i, const char *kind, const char *name, const char *sentence)
 {
-    rs_table_add_int(c->table, c->partials[i].rank);
-    rs_table_add_text(c->table, kind);
-    if (name)
-        rs_table_add_text(c->table, name);
-    else
-        rs_table_add_null(c->table);
-    rs_table_add_text(c->table, sentence);
+    RS_PUT_CELLS(c->table, c->partials[i].rank, kind, name, sentence);
     return rs_table_end_row(c->table, c->err);
 }
 

@@ -486,10 +486,7 @@ rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, 
     } else {
         status = analyse(&a, err);
     }
-    rs_free(a.found);
-    rs_free(a.open);
-    rs_free(a.waiting);
-    rs_free(a.evidence);
+    rs_free_all(a.found, a.open, a.waiting, a.evidence);
     if (status == RS_OK) status = rs_fl_decide(flight, err);
     flight->have_report = status == RS_OK;
     return status;

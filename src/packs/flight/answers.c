@@ -4,7 +4,6 @@
 #include "base/order.h"
 #include "flight/template.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* One rank's answer to one question, from a page's block or from its own server. */

@@ -3,13 +3,11 @@
  * attempt ends: "Sending process N closing signal" and "failed (exitcode: N) local_rank: K (pid: P)"; at level INFO
  * also "will restart worker group", "Rendezvous complete" and "successfully finished". The forms are those of
  * PyTorch 1.9 to 2.15. An agent that fails for good raises ChildFailedError; one that starts again does not. */
-#include "flight/files.h"
 #include "base/order.h"
 #include "base/search.h"
 #include "flight/log.h"
 #include "flight/template.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define AT_ONCE INT64_C(2000000000)   /* ns: within it an agent tells its ranks to end */
@@ -410,8 +408,7 @@ bool rs_fl_find_attempts(const rs_flight *flight)
         for (size_t i = 0; i < log->n; i++)
             log->events[i].attempt = attempt_of_event(flight, &f, &log->events[i]);
     }
-    rs_free(f.ends);
-    rs_free(f.borders);
+    rs_free_all(f.ends, f.borders);
     return good;
 }
 

@@ -3,7 +3,6 @@
 #include "flight/log.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define MOST_TOLD 3 /* earlier attempts in the sentence */
 

@@ -3,7 +3,6 @@
 #include "flight/causation.h"
 
 #include "flight/log.h"
-#include "flight/roots.h"
 
 #include <inttypes.h>
 #include <string.h>

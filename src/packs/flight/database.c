@@ -329,8 +329,7 @@ rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) sqlite3_finalize(all[i]);
     if (sqlite3_close(d.db) != SQLITE_OK && status == RS_OK)
         status = rs_fail(err, RS_ERR_IO, "cannot close the database %s", path);
-    rs_free(d.votes);
-    rs_free(d.culprits);
+    rs_free_all(d.votes, d.culprits);
     if (status == RS_OK && rename(temporary, path) != 0)
         status = rs_fail(err, RS_ERR_IO, "cannot replace %s", path);
     if (status != RS_OK) remove(temporary);

@@ -20,18 +20,12 @@ void rs_fl_reader_free(rs_fl_reader *reader)
 {
     if (!reader) return;
     rs_values_clear(&reader->values);
-    rs_free(reader->ids);
-    rs_free(reader->words);
-    rs_free(reader->joined);
-    rs_free(reader);
+    rs_free_all(reader->ids, reader->words, reader->joined, reader);
 }
 
 void rs_fl_draft_clear(rs_fl_draft *draft)
 {
-    rs_free(draft->rank.entries);
-    rs_free(draft->rank.file);
-    rs_free(draft->groups);
-    rs_free(draft->status);
+    rs_free_all(draft->rank.entries, draft->rank.file, draft->groups, draft->status);
     rs_strings_clear(&draft->texts);
     rs_strings_clear(&draft->call_keys);
     rs_strings_clear(&draft->frame_keys);

@@ -2,7 +2,6 @@
 #include "flight/words.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 bool rs_fl_prove(rs_fl_analysis *a, int64_t rank, const rs_fl_entry *e, const char *text)
 {

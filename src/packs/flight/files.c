@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,8 +16,7 @@ void rs_fl_files_clear(rs_fl_files *files)
 {
     for (size_t i = 0; i < files->n; i++) rs_free(files->items[i].path);
     for (size_t i = 0; i < files->n_periodic; i++) rs_free(files->periodic[i]);
-    rs_free(files->periodic);
-    rs_free(files->items);
+    rs_free_all(files->periodic, files->items);
     *files = (rs_fl_files){0};
 }
 

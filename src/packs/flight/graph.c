@@ -464,8 +464,7 @@ rs_status rs_fl_follow_waits(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK) status = rs_fl_find_unissued(&g, err);
     if (status == RS_OK) status = list_waiting(&g, err);
     rs_map64_clear(&g.strangers);
-    rs_free(g.stranger_ranks);
-    rs_free(g.ops);
+    rs_free_all(g.stranger_ranks, g.ops);
     rs_strings_clear(&g.op_keys);
     rs_free(g.edges);
     rs_free(g.answers);

@@ -10,10 +10,8 @@
 #include "base/ascii.h"
 #include "base/order.h"
 #include "flight/sources.h"
-#include "flight/words.h"
 #include "input/json.h"
 #include "input/source.h"
-#include "rankscope/text.h"
 #include "text/json_put.h"
 
 #define MAX_RECORDS 1000

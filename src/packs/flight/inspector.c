@@ -567,22 +567,15 @@ static bool testify(rs_flight *flight)
                  .begins = rs_malloc((all->n + 1) * sizeof(size_t))};
     all->identities = rs_malloc((all->n + 1) * sizeof *all->identities);
     bool good = j.transfers && j.waits && j.busbws && j.begins && all->identities && judge(&j);
-    rs_free(j.transfers);
-    rs_free(j.waits);
-    rs_free(j.busbws);
-    rs_free(j.begins);
-    rs_free(j.tallies);
-    rs_free(j.lasts);
+    rs_free_all(j.transfers, j.waits, j.busbws, j.begins, j.tallies, j.lasts);
     return good;
 }
 
 static void clear(rs_flight *flight)
 {
     if (!flight->inspector) return;
-    rs_free(flight->inspector->records);
-    rs_free(flight->inspector->channels);
-    rs_free(flight->inspector->identities);
-    rs_free(flight->inspector);
+    rs_free_all(flight->inspector->records, flight->inspector->channels, flight->inspector->identities,
+                flight->inspector);
 }
 
 const rs_fl_source rs_fl_inspector_source = {.file = RS_FLIGHT_FILE_INSPECTOR,
@@ -626,27 +619,14 @@ static rs_status add_row(const rs_flight *flight, const channel *c, rs_table *ta
     for (size_t i = c->first; last < 0 && c->last != RS_FL_NONE && i < c->first + c->n; i++)
         if (all->identities[i].process == c->last) last = all->identities[i].global;
     bool changed = c->since != SIZE_MAX;
-    rs_table_add_text(table, rs_fl_text(flight, x->comm));
-    rs_table_add_text(table, rs_fl_text(flight, x->coll));
-    rs_table_add_int(table, x->bytes);
-    rs_table_add_int(table, x->size);
-    rs_table_add_int(table, (int64_t)c->collectives);
-    rs_table_add_real(table, c->transfer_us);
-    rs_table_add_real(table, c->wait_us);
-    rs_table_add_real(table, c->busbw);
-    if (c->slower > 0)
-        rs_table_add_real(table, c->slower);
-    else
-        rs_table_add_null(table);
-    rs_table_add_int_if(table, last >= 0, last);
-    if (c->n_last)
-        rs_table_add_real(table, 100.0 * (double)c->n_last / (double)c->collectives);
-    else
-        rs_table_add_null(table);
-    if (changed && all->records[c->since].time_us > 0 && all->records[c->since].time_us < INT64_MAX / 1000)
-        rs_table_add_moment(table, all->records[c->since].time_us * 1000);
-    else
-        rs_table_add_null(table);
+    RS_PUT_CELLS(table, rs_fl_text(flight, x->comm), rs_fl_text(flight, x->coll), x->bytes, x->size,
+                 c->collectives, c->transfer_us, c->wait_us, c->busbw,
+                 c->slower > 0 ? c->slower : (double)NAN, last >= 0 ? last : RS_NO_VALUE,
+                 c->n_last ? 100.0 * (double)c->n_last / (double)c->collectives : (double)NAN,
+                 changed && all->records[c->since].time_us > 0 &&
+                         all->records[c->since].time_us < INT64_MAX / 1000
+                     ? all->records[c->since].time_us * 1000
+                     : RS_NO_VALUE);
     for (int i = 0; i < 2; i++)
         if (changed)
             rs_table_add_real(table, i ? c->after_us : c->before_us);

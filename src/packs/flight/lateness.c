@@ -5,8 +5,8 @@
 #include "base/real.h"
 #include "base/stats.h"
 #include "flight/analyse.h"
-#include "flight/tables.h"
 #include "text/numbers.h"
+#include "table/cells.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -366,17 +366,11 @@ static rs_status add_lateness_rows(rs_flight *flight, uint32_t g, const delays *
         double sum = 0;
         for (size_t k = 0; k < d->n_ops; k++) sum += (double)late[k];
         RS_SORT(late, d->n_ops, by_number);
-        rs_table_add_int(table, flight->ranks[member->rank].rank);
-        rs_table_add_text(table, rs_fl_text(flight, group->uid));
-        rs_table_add_text(table, rs_fl_text(flight, group->desc));
-        rs_table_add_int(table, (int64_t)d->n_ops);
-        rs_table_add_int(table, (int64_t)d->last[i]);
-        rs_table_add_time(table, rs_int_of(sum / (double)d->n_ops));
-        rs_table_add_time(table, late[(d->n_ops - 1) / 2]);
-        rs_table_add_time(table, late[(d->n_ops - 1) * 95 / 100]);
-        rs_table_add_time(table, late[d->n_ops - 1]);
-        rs_table_add_time(table, flight->ranks[member->rank].clock);
-        status = rs_table_end_row(table, err);
+        status = RS_PUT_ROW(table, err, flight->ranks[member->rank].rank, rs_fl_text(flight, group->uid),
+                            rs_fl_text(flight, group->desc), d->n_ops, d->last[i],
+                            rs_int_of(sum / (double)d->n_ops), late[(d->n_ops - 1) / 2],
+                            late[(d->n_ops - 1) * 95 / 100], late[d->n_ops - 1],
+                            flight->ranks[member->rank].clock);
         i++;
     }
     return status;
@@ -397,8 +391,7 @@ static rs_status lateness_of_group(rs_flight *flight, uint32_t g, rs_table *tabl
     status =
         d.late && d.last ? rs_fl_scan_group(flight, g, measure_op, &d, err) : rs_fail_nomem(err, "lateness");
     if (status == RS_OK && d.n_ops) status = add_lateness_rows(flight, g, &d, n_ops, table, err);
-    rs_free(d.late);
-    rs_free(d.last);
+    rs_free_all(d.late, d.last);
     return status;
 }
 
@@ -499,21 +492,12 @@ static rs_status add_bandwidth_rows(rs_flight *flight, const rs_fl_group *group,
         const sums *s = &b->items[i];
         double n = (double)s->n, seconds = s->shortest_ms / n / 1e3;
         bool rated = s->sized && seconds > 0 && s->bytes > 0;
-        rs_table_add_text(table, rs_fl_text(flight, group->uid));
-        rs_table_add_text(table, rs_fl_text(flight, group->desc));
-        rs_table_add_text(table, rs_fl_text(flight, s->op));
-        rs_table_add_int(table, (int64_t)group->n);
-        rs_table_add_int(table, (int64_t)s->n);
-        if (s->sized)
-            rs_table_add_int(table, rs_int_of(s->bytes / n));
-        else
-            rs_table_add_null(table);
-        rs_table_add_time(table, rs_int_of(s->shortest_ms / n * 1e6));
-        rs_table_add_time(table, rs_int_of(s->longest_ms / n * 1e6));
-        rs_table_add_time(table, rs_int_of((s->longest_ms - s->shortest_ms) / n * 1e6));
-        rs_table_add_real(table, rated ? s->bytes / n / seconds / 1e9 : NAN);
-        rs_table_add_real(table, rated ? s->bytes / n / seconds / 1e9 * traffic(s->kind, group->n) : NAN);
-        status = rs_table_end_row(table, err);
+        status = RS_PUT_ROW(
+            table, err, rs_fl_text(flight, group->uid), rs_fl_text(flight, group->desc),
+            rs_fl_text(flight, s->op), group->n, s->n, s->sized ? rs_int_of(s->bytes / n) : RS_NO_VALUE,
+            rs_int_of(s->shortest_ms / n * 1e6), rs_int_of(s->longest_ms / n * 1e6),
+            rs_int_of((s->longest_ms - s->shortest_ms) / n * 1e6), rated ? s->bytes / n / seconds / 1e9 : NAN,
+            rated ? s->bytes / n / seconds / 1e9 * traffic(s->kind, group->n) : NAN);
     }
     return status;
 }

@@ -48,8 +48,7 @@ static bool consider(choice *best, const char *folder, const char *below, const 
         best->n = n;
         path = NULL;
     }
-    rs_free(place);
-    rs_free(path);
+    rs_free_all(place, path);
     return good;
 }
 

@@ -676,8 +676,7 @@ rs_status rs_fl_read_log_from(rs_flight *flight, rs_source *from, rs_error *err)
         flight->log->files[flight->log->n_files - 1].n_lines = (int64_t)lines.number;
         rs_source_report_end(from, -1, &flight->problems);
     }
-    rs_free(r.clean);
-    rs_free(r.sources);
+    rs_free_all(r.clean, r.sources);
     rs_map64_clear(&r.by_key);
     rs_lines_close(&lines);
     return status;
@@ -707,12 +706,7 @@ void rs_fl_log_clear(rs_fl_log *log)
     if (!log) return;
     rs_free(log->events);
     rs_map64_clear(&log->foreign);
-    rs_free(log->seats);
-    rs_free(log->hosts);
-    rs_free(log->dump_paths);
-    rs_free(log->marks);
-    rs_free(log->files);
-    rs_free(log->attempts);
+    rs_free_all(log->seats, log->hosts, log->dump_paths, log->marks, log->files, log->attempts);
     rs_map64_clear(&log->tasks);
     rs_map64_clear(&log->last_plain);
     rs_free(log);

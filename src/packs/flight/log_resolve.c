@@ -4,7 +4,6 @@
 #include "base/order.h"
 #include "flight/log.h"
 #include "flight/sources.h"
-#include "flight/template.h"
 
 #include <string.h>
 

@@ -193,8 +193,7 @@ static bool testify(rs_flight *flight)
 static void clear(rs_flight *flight)
 {
     if (!flight->tests) return;
-    rs_free(flight->tests->items);
-    rs_free(flight->tests);
+    rs_free_all(flight->tests->items, flight->tests);
 }
 
 const rs_fl_source rs_fl_machine_tests_source = {

@@ -96,9 +96,7 @@ rs_status rs_fl_scan_group(rs_flight *flight, uint32_t index, rs_fl_op_fn fn, vo
         status = fn(context, flight, &op, err);
         op.number++;
     }
-    rs_free(items);
-    rs_free(other);
-    rs_free(units);
+    rs_free_all(items, other, units);
     return status;
 }
 

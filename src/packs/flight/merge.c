@@ -308,10 +308,7 @@ typedef struct maps {
 
 static void free_maps(maps *m)
 {
-    rs_free(m->text);
-    rs_free(m->call);
-    rs_free(m->frame);
-    rs_free(m->stack);
+    rs_free_all(m->text, m->call, m->frame, m->stack);
 }
 
 static const uint32_t *key_words(const rs_string *key)
@@ -547,8 +544,7 @@ static rs_status merge(rs_flight *flight, rs_fl_draft *draft, maps *m, rs_error 
         if (kind == RS_FL_SEND || kind == RS_FL_RECV) e->is_p2p = true;
     }
     if (!join_status(flight, draft, rank)) {
-        rs_free(rank->members);
-        rs_free(rank->loose);
+        rs_free_all(rank->members, rank->loose);
         return rs_fail_nomem(err, draft->rank.file);
     }
     rs_fl_entry *exact = rs_realloc(rank->entries, rank->n * sizeof *rank->entries);

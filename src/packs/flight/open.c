@@ -400,18 +400,13 @@ void rs_flight_close(rs_flight *flight)
     if (!flight) return;
     rs_flight_close(flight->settings.previous);
     for (size_t r = 0; r < flight->n_ranks; r++) {
-        rs_free(flight->ranks[r].file);
-        rs_free(flight->ranks[r].entries);
-        rs_free(flight->ranks[r].order);
-        rs_free(flight->ranks[r].members);
-        rs_free(flight->ranks[r].loose);
+        rs_free_all(flight->ranks[r].file, flight->ranks[r].entries, flight->ranks[r].order,
+                    flight->ranks[r].members, flight->ranks[r].loose);
     }
     rs_free(flight->ranks);
     rs_fl_p2p_free(flight);
     for (size_t g = 0; g < flight->n_groups; g++) {
-        rs_free(flight->groups[g].ranks);
-        rs_free(flight->groups[g].index);
-        rs_free(flight->groups[g].sorted);
+        rs_free_all(flight->groups[g].ranks, flight->groups[g].index, flight->groups[g].sorted);
     }
     rs_free(flight->groups);
     rs_strings_clear(&flight->texts);
@@ -420,13 +415,8 @@ void rs_flight_close(rs_flight *flight)
     rs_strings_clear(&flight->frame_keys);
     rs_strings_clear(&flight->group_keys);
     rs_map64_clear(&flight->member_texts);
-    rs_free(flight->calls);
-    rs_free(flight->frames);
-    rs_free(flight->stacks);
-    rs_free(flight->stack_frames);
-    rs_free(flight->by_group);
-    rs_free(flight->unusable);
-    rs_free(flight->notes);
+    rs_free_all(flight->calls, flight->frames, flight->stacks, flight->stack_frames, flight->by_group,
+                flight->unusable, flight->notes);
     rs_fl_clear_sources(flight);
     rs_fl_log_clear(flight->log);
     rs_fl_periodic_free(flight->periodic);

@@ -5,7 +5,6 @@
 #include "base/search.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct item {
@@ -235,8 +234,7 @@ rs_status rs_fl_p2p_of(rs_flight *flight, uint32_t group, const rs_fl_p2p **out,
     rs_fl_p2p *p2p = &flight->p2p[group];
     *out = p2p;
     if (p2p->built) return RS_OK;
-    rs_free(p2p->entries);
-    rs_free(p2p->pairs);
+    rs_free_all(p2p->entries, p2p->pairs);
     *p2p = (rs_fl_p2p){0};
     return build(flight, group, p2p, err);
 }
@@ -244,8 +242,7 @@ rs_status rs_fl_p2p_of(rs_flight *flight, uint32_t group, const rs_fl_p2p **out,
 void rs_fl_p2p_free(rs_flight *flight)
 {
     for (size_t g = 0; flight->p2p && g < flight->n_groups; g++) {
-        rs_free(flight->p2p[g].entries);
-        rs_free(flight->p2p[g].pairs);
+        rs_free_all(flight->p2p[g].entries, flight->p2p[g].pairs);
     }
     rs_free(flight->p2p);
     flight->p2p = NULL;

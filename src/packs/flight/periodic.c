@@ -158,9 +158,8 @@ void rs_fl_periodic_free(rs_fl_periodic *periodic)
 {
     if (!periodic) return;
     for (int i = 0; i < 2; i++) {
-        rs_free(periodic->snapshots[i].rows);
-        rs_free(periodic->snapshots[i].unmatched);
-        rs_free(periodic->snapshots[i].members);
+        rs_free_all(periodic->snapshots[i].rows, periodic->snapshots[i].unmatched,
+                    periodic->snapshots[i].members);
     }
     rs_free(periodic);
 }

@@ -3,7 +3,6 @@
 #include "flight/serving.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool has(const rs_fl_snapshot *s, rs_fl_rank_set set, int64_t rank)

@@ -3,6 +3,7 @@
 #include "flight/live.h"
 #include "table/cells.h"
 
+#include <math.h>
 #include <string.h>
 
 #define DEFAULT_STALL INT64_C(30000000000)
@@ -175,26 +176,19 @@ static rs_status add_progress(rs_flight *flight, const rs_fl_rank *rank, const r
     int64_t done = rs_fl_done_of(flight, member), old = then ? rs_fl_done_of(before, then) : RS_FL_UNKNOWN;
     int64_t issued = member->issued_seq > member->last_seq ? member->issued_seq : member->last_seq;
     const rs_fl_entry *open = oldest_open(rank, member);
-    rs_table_add_int(table, rank->rank);
-    rs_table_add_text(table, rs_fl_text(flight, group->uid));
-    rs_table_add_text(table, rs_fl_text(flight, group->desc));
-    rs_table_add_int_if(table, done != RS_FL_UNKNOWN, done);
+    RS_PUT_CELLS(table, rank->rank, rs_fl_text(flight, group->uid), rs_fl_text(flight, group->desc),
+                 done != RS_FL_UNKNOWN ? done : RS_NO_VALUE);
     bool compared = done != RS_FL_UNKNOWN && old != RS_FL_UNKNOWN;
-    rs_table_add_int_if(table, compared, compared ? done - old : 0);
-    rs_table_add_int_if(table, issued != RS_FL_UNKNOWN, issued);
+    RS_PUT_CELLS(table, compared ? done - old : RS_NO_VALUE, issued != RS_FL_UNKNOWN ? issued : RS_NO_VALUE);
     if (open) {
         int64_t now = flight->settings.now_ns ? flight->settings.now_ns
                                               : rs_add_sat(flight->report.newest_ns, rank->clock);
-        rs_table_add_text(table, rs_fl_text(flight, rs_fl_call_of(flight, open)->op));
-        rs_table_add_int(table, open->is_p2p ? open->p2p_seq : open->seq);
-        if (open->created && now > open->created)
-            rs_table_add_real(table, (double)rs_sub_sat(now, open->created) / 1e9);
-        else
-            rs_table_add_null(table);
+        RS_PUT_CELLS(table, rs_fl_text(flight, rs_fl_call_of(flight, open)->op),
+                     open->is_p2p ? open->p2p_seq : open->seq,
+                     open->created && now > open->created ? (double)rs_sub_sat(now, open->created) / 1e9
+                                                          : (double)NAN);
     } else {
-        rs_table_add_null(table);
-        rs_table_add_null(table);
-        rs_table_add_null(table);
+        RS_PUT_CELLS(table, RS_NO_VALUE, RS_NO_VALUE, RS_NO_VALUE);
     }
     return rs_table_end_row(table, err);
 }
@@ -244,21 +238,11 @@ rs_table *rs_flight_stacks(rs_flight *flight, rs_error *err)
         const rs_fl_stack *s = &flight->stacks[t->stack];
         for (uint32_t d = 0; status == RS_OK && d < s->n; d++) {
             const rs_fl_frame *f = &flight->frames[flight->stack_frames[s->first + d]];
-            rs_table_add_int(table, t->rank);
-            rs_table_add_text_or_null(table, rs_fl_text(flight, t->address));
-            rs_table_add_text_or_null(table, rs_fl_text(flight, t->id));
-            rs_table_add_text_or_null(table, rs_fl_text(flight, t->name));
-            rs_table_add_int(table, t->is_main);
-            rs_table_add_text_or_null(table, rs_fl_text(flight, t->state));
-            rs_table_add_int(table, d);
-            rs_table_add_text(table, rs_fl_text(flight, f->name));
-            rs_table_add_text(table, rs_fl_text(flight, f->file));
-            rs_table_add_int(table, f->line);
-            if (t->is_main && note && note->since_ns > 0)
-                rs_table_add_real(table, (double)note->since_ns / 1e9);
-            else
-                rs_table_add_null(table);
-            status = rs_table_end_row(table, err);
+            status = RS_PUT_ROW(
+                table, err, t->rank, rs_fl_text(flight, t->address), rs_fl_text(flight, t->id),
+                rs_fl_text(flight, t->name), t->is_main, rs_fl_text(flight, t->state), d,
+                rs_fl_text(flight, f->name), rs_fl_text(flight, f->file), f->line,
+                t->is_main && note && note->since_ns > 0 ? (double)note->since_ns / 1e9 : (double)NAN);
         }
     }
     if (status == RS_OK) return table;

@@ -381,10 +381,8 @@ static bool testify(rs_flight *flight)
 static void clear(rs_flight *flight)
 {
     if (!flight->prometheus) return;
-    rs_free(flight->prometheus->series);
-    rs_free(flight->prometheus->times);
-    rs_free(flight->prometheus->values);
-    rs_free(flight->prometheus);
+    rs_free_all(flight->prometheus->series, flight->prometheus->times, flight->prometheus->values,
+                flight->prometheus);
 }
 
 const rs_fl_source rs_fl_prometheus_source = {.file = RS_FLIGHT_FILE_PROMETHEUS,

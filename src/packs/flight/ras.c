@@ -322,8 +322,7 @@ static bool testify(rs_flight *flight)
     if (!newest) return true;
     view v = {.flight = flight, .ras = ras, .report = newest};
     bool good = look(&v);
-    rs_free(v.processes);
-    rs_free(v.identities);
+    rs_free_all(v.processes, v.identities);
     return good;
 }
 
@@ -338,10 +337,7 @@ static rs_status read(rs_flight *flight, rs_source *from, rs_error *err)
 static void clear(rs_flight *flight)
 {
     if (!flight->ras) return;
-    rs_free(flight->ras->reports);
-    rs_free(flight->ras->comms);
-    rs_free(flight->ras->ranks);
-    rs_free(flight->ras);
+    rs_free_all(flight->ras->reports, flight->ras->comms, flight->ras->ranks, flight->ras);
 }
 
 const rs_fl_source rs_fl_ras_source = {

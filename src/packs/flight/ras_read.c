@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "base/ascii.h"
 #include "flight/ras.h"
 #include "flight/template.h"
 #include "input/json.h"

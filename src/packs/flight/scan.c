@@ -125,13 +125,7 @@ static bool keep_skews(scan *s, uint32_t g)
 
 static bool make_room(scan *s, size_t n)
 {
-    rs_free(s->votes);
-    rs_free(s->culprits);
-    rs_free(s->first_culprits);
-    rs_free(s->samples);
-    rs_free(s->n_samples);
-    rs_free(s->times);
-    rs_free(s->sorted);
+    rs_free_all(s->votes, s->culprits, s->first_culprits, s->samples, s->n_samples, s->times, s->sorted);
     s->votes = rs_malloc(2 * n * sizeof *s->votes);
     s->culprits = rs_malloc(n * sizeof *s->culprits);
     s->first_culprits = rs_malloc(n * sizeof *s->first_culprits);
@@ -146,14 +140,8 @@ static bool make_room(scan *s, size_t n)
 
 static void free_scan(scan *s)
 {
-    rs_free(s->votes);
-    rs_free(s->culprits);
-    rs_free(s->first_culprits);
-    rs_free(s->samples);
-    rs_free(s->n_samples);
-    rs_free(s->times);
-    rs_free(s->sorted);
-    rs_free(s->skews);
+    rs_free_all(s->votes, s->culprits, s->first_culprits, s->samples, s->n_samples, s->times, s->sorted,
+                s->skews);
 }
 
 /* Every group says how its members' clocks differ; a rank's offset is what fits all its groups: relaxed in a

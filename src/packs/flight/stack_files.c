@@ -6,7 +6,6 @@
 
 #include "flight/files.h"
 #include "flight/live.h"
-#include "flight/roots.h"
 #include "flight/serving.h"
 #include "flight/sources.h"
 #include "flight/template.h"

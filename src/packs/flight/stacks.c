@@ -1,9 +1,7 @@
 /* Stacks as faulthandler and py-spy print them. */
 #include "flight/live.h"
 #include "flight/template.h"
-#include "flight/words.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_FRAMES 512

@@ -4,7 +4,6 @@
 #include "flight/words.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_NAMED 8 /* ranks that the summary tells one by one */

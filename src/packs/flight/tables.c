@@ -6,7 +6,6 @@
 #include "table/cells.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,8 +13,7 @@
 
 void rs_fl_choice_clear(rs_fl_choice *choice)
 {
-    rs_free(choice->rank);
-    rs_free(choice->group);
+    rs_free_all(choice->rank, choice->group);
     *choice = (rs_fl_choice){0};
 }
 
@@ -125,38 +123,18 @@ static rs_status add_entry(rs_flight *flight, const rs_fl_rank *rank, const rs_f
 {
     const rs_fl_call *c = rs_fl_call_of(flight, e);
     const rs_fl_group *group = &flight->groups[e->group];
-    rs_table_add_int(table, rank->rank);
-    rs_table_add_int(table, e->record_id);
-    rs_table_add_text(table, rs_fl_text(flight, group->uid));
-    rs_table_add_text(table, rs_fl_text(flight, group->desc));
-    rs_table_add_int(table, e->seq);
-    rs_table_add_int(table, e->p2p_seq);
-    rs_table_add_int(table, e->is_p2p);
-    rs_table_add_text(table, rs_fl_text(flight, c->op));
-    rs_table_add_text(table, rs_fl_text(flight, c->name));
+    RS_PUT_CELLS(table, rank->rank, e->record_id, rs_fl_text(flight, group->uid),
+                 rs_fl_text(flight, group->desc), e->seq, e->p2p_seq, e->is_p2p, rs_fl_text(flight, c->op),
+                 rs_fl_text(flight, c->name));
     add_member(table, group, c->src);
     add_member(table, group, c->dst);
-    rs_table_add_text(table, rs_fl_state_name((rs_fl_state)e->state));
-    rs_table_add_text(table, rs_fl_text(flight, c->in_sizes));
-    rs_table_add_text(table, rs_fl_text(flight, c->out_sizes));
-    rs_table_add_text(table, rs_fl_text(flight, c->in_dtypes));
-    rs_table_add_text(table, rs_fl_text(flight, c->out_dtypes));
-    rs_table_add_time_if(table, e->created != 0, e->created);
-    rs_table_add_time_if(table, e->started != 0, e->started);
-    rs_table_add_time_if(table, e->completed != 0, e->completed);
-    rs_table_add_real(table, e->duration_ms);
-    if (e->timeout_ms >= 0)
-        rs_table_add_int(table, e->timeout_ms);
-    else
-        rs_table_add_null(table);
-    rs_table_add_int(table, e->retired);
-    rs_table_add_text(table, rs_fl_text(flight, e->thread));
-    rs_table_add_int(table, e->stack);
-    if (stacks && e->stack)
-        rs_table_add_text(table, rs_flight_stack(flight, e->stack));
-    else
-        rs_table_add_null(table);
-    return rs_table_end_row(table, err);
+    return RS_PUT_ROW(
+        table, err, rs_fl_state_name((rs_fl_state)e->state), rs_fl_text(flight, c->in_sizes),
+        rs_fl_text(flight, c->out_sizes), rs_fl_text(flight, c->in_dtypes), rs_fl_text(flight, c->out_dtypes),
+        e->created != 0 ? e->created : RS_NO_VALUE, e->started != 0 ? e->started : RS_NO_VALUE,
+        e->completed != 0 ? e->completed : RS_NO_VALUE, e->duration_ms,
+        e->timeout_ms >= 0 ? e->timeout_ms : RS_NO_VALUE, e->retired, rs_fl_text(flight, e->thread), e->stack,
+        stacks && e->stack ? rs_flight_stack(flight, e->stack) : NULL);
 }
 
 rs_table *rs_flight_entries(rs_flight *flight, const char *ranks, const char *groups, bool stacks,
@@ -220,9 +198,8 @@ static rs_status add_side_row(void *context, rs_flight *flight, const rs_fl_op *
     size_t u = 0, shown = 0;
     for (size_t i = 0; i < op->n; i++) shown += s->choice->rank[op->units[i].rank];
     if (!shown) return RS_OK;
-    rs_table_add_text(s->table, rs_fl_text(flight, flight->groups[op->group].uid));
-    rs_table_add_text(s->table, rs_fl_text(flight, flight->groups[op->group].desc));
-    rs_table_add_int(s->table, op->seq);
+    RS_PUT_CELLS(s->table, rs_fl_text(flight, flight->groups[op->group].uid),
+                 rs_fl_text(flight, flight->groups[op->group].desc), op->seq);
     for (uint32_t r = 0; r < flight->n_ranks; r++) {
         while (u < op->n && op->units[u].rank < r) u++;
         if (!s->choice->rank[r]) continue;
@@ -247,9 +224,7 @@ static rs_status add_p2p_rows(rs_flight *flight, uint32_t g, side *s, rs_error *
     }
     for (uint32_t i = 0; i < longest && status == RS_OK; i++) {
         uint32_t m = 0;
-        rs_table_add_text(s->table, rs_fl_text(flight, group->uid));
-        rs_table_add_text(s->table, rs_fl_text(flight, group->desc));
-        rs_table_add_null(s->table);
+        RS_PUT_CELLS(s->table, rs_fl_text(flight, group->uid), rs_fl_text(flight, group->desc), RS_NO_VALUE);
         for (uint32_t r = 0; r < flight->n_ranks; r++) {
             while (m < group->n_members && flight->by_group[group->first_member + m]->rank < r) m++;
             if (!s->choice->rank[r]) continue;
@@ -301,8 +276,7 @@ rs_table *rs_flight_side_by_side(rs_flight *flight, const char *ranks, const cha
                               shown + 3};
         table = rs_table_create_dynamic(&spec);
     }
-    rs_free(columns);
-    rs_free(names);
+    rs_free_all(columns, names);
     if (!table) status = rs_fail_nomem(err, "a table");
     side s = {&choice, table};
     for (uint32_t g = 0; g < flight->n_groups && status == RS_OK; g++) {
@@ -386,20 +360,14 @@ static rs_status add_group_row(rs_flight *flight, uint32_t g, rs_table *table, r
     }
     rs_status status = rs_fl_scan_group(flight, g, count_op, &n_ops, err);
     if (status != RS_OK) return status;
-    rs_table_add_text(table, rs_fl_text(flight, group->uid));
-    rs_table_add_text(table, rs_fl_text(flight, group->desc));
-    rs_table_add_int(table, (int64_t)group->n);
+    RS_PUT_CELLS(table, rs_fl_text(flight, group->uid), rs_fl_text(flight, group->desc), group->n);
     if (!add_members_text(group, table)) return rs_fail_nomem(err, "a table");
-    rs_table_add_int(table, group->n_members);
-    rs_table_add_int(table, (int64_t)n_ops);
-    rs_table_add_int_if(table, first != RS_FL_UNKNOWN, first);
-    rs_table_add_int_if(table, last != RS_FL_UNKNOWN, last);
+    RS_PUT_CELLS(table, group->n_members, n_ops, first != RS_FL_UNKNOWN ? first : RS_NO_VALUE,
+                 last != RS_FL_UNKNOWN ? last : RS_NO_VALUE);
     bool someone_is_behind = behind != last && behind != RS_FL_UNKNOWN;
-    rs_table_add_int_if(table, someone_is_behind, behind);
-    rs_table_add_int_if(table, someone_is_behind && behind_rank != RS_FL_UNKNOWN, behind_rank);
-    rs_table_add_int(table, (int64_t)open);
-    rs_table_add_int(table, (int64_t)p2p);
-    return rs_table_end_row(table, err);
+    return RS_PUT_ROW(table, err, someone_is_behind ? behind : RS_NO_VALUE,
+                      someone_is_behind && behind_rank != RS_FL_UNKNOWN ? behind_rank : RS_NO_VALUE, open,
+                      p2p);
 }
 
 /* Whether something is open in a group, or a root is in it. */
@@ -478,22 +446,11 @@ rs_table *rs_flight_dumps(rs_flight *flight, rs_error *err)
     rs_status status = table ? rs_flight_get_report(flight, &report, err) : rs_fail_nomem(err, "a table");
     for (size_t r = 0; r < flight->n_ranks && status == RS_OK; r++) {
         const rs_fl_rank *rank = &flight->ranks[r];
-        rs_table_add_int(table, rank->rank);
-        rs_table_add_text(table, rank->file);
-        rs_table_add_text(table, rank->rule);
-        rs_table_add_text(table, rs_fl_text(flight, rank->version));
-        rs_table_add_text(table, rs_fl_text(flight, rank->library));
-        rs_table_add_int(table, (int64_t)rank->n);
-        if (rank->n)
-            rs_table_add_int(table, rank->entries[0].record_id);
-        else
-            rs_table_add_null(table);
-        rs_table_add_text(table, rs_fl_shape_name((rs_fl_shape)rank->shape));
-        rs_table_add_int(table, rank->cut);
-        rs_table_add_int(table, (int64_t)rank->n_members);
-        rs_table_add_int(table, rank->n_comms);
-        rs_table_add_time(table, rank->clock);
-        status = rs_table_end_row(table, err);
+        status = RS_PUT_ROW(table, err, rank->rank, rank->file, rank->rule, rs_fl_text(flight, rank->version),
+                            rs_fl_text(flight, rank->library), rank->n,
+                            rank->n ? rank->entries[0].record_id : RS_NO_VALUE,
+                            rs_fl_shape_name((rs_fl_shape)rank->shape), rank->cut, rank->n_members,
+                            rank->n_comms, rank->clock);
     }
     if (status == RS_OK) return table;
     rs_table_free(table);

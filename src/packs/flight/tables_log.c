@@ -1,6 +1,5 @@
 /* The events of the logs as a table. */
 #include "flight/log.h"
-#include "flight/tables.h"
 #include "table/cells.h"
 
 static const rs_column_spec columns[] = {
@@ -27,25 +26,13 @@ const rs_table_spec rs_fl_log_spec = {"log", "one row an event of the job's log"
 static rs_status add_row(const rs_flight *flight, const rs_fl_event *e, rs_table *table, rs_error *err)
 {
     static const char *const roles[] = {"origin", "consequence", "note", "position", "condition"};
-    rs_table_add_int_if(table, e->rank >= 0, e->rank);
-    rs_table_add_text_or_null(table, rs_fl_text(flight, e->host));
-    if (e->time_ns && !e->yearless)
-        rs_table_add_time(table, e->time_ns);
-    else
-        rs_table_add_null(table);
-    rs_table_add_text(table, rs_fl_event_kind_name((rs_fl_event_kind)e->kind));
-    rs_table_add_text(table, roles[e->role]);
-    rs_table_add_int_if(table, e->code != INT64_MIN, e->code);
-    rs_table_add_text_or_null(table, rs_fl_text(flight, e->exception));
-    rs_table_add_text_or_null(table, rs_fl_text(flight, e->text));
-    rs_table_add_text_or_null(table, rs_fl_text(flight, e->where));
-    rs_table_add_text_or_null(table, rs_fl_text(flight, e->group));
-    rs_table_add_int_if(table, e->seq != RS_FL_UNKNOWN, e->seq);
-    rs_table_add_int(table, e->fatal);
-    rs_table_add_text_or_null(table, rs_fl_text(flight, e->file));
-    rs_table_add_int(table, e->line);
-    rs_table_add_int_if(table, e->attempt >= 0, e->attempt);
-    return rs_table_end_row(table, err);
+    return RS_PUT_ROW(table, err, e->rank >= 0 ? e->rank : RS_NO_VALUE, rs_fl_text(flight, e->host),
+                      e->time_ns && !e->yearless ? e->time_ns : RS_NO_VALUE,
+                      rs_fl_event_kind_name((rs_fl_event_kind)e->kind), roles[e->role], e->code,
+                      rs_fl_text(flight, e->exception), rs_fl_text(flight, e->text),
+                      rs_fl_text(flight, e->where), rs_fl_text(flight, e->group),
+                      e->seq != RS_FL_UNKNOWN ? e->seq : RS_NO_VALUE, e->fatal, rs_fl_text(flight, e->file),
+                      e->line, e->attempt >= 0 ? e->attempt : RS_NO_VALUE);
 }
 
 rs_table *rs_flight_log(rs_flight *flight, rs_error *err)
@@ -83,22 +70,11 @@ const rs_table_spec rs_fl_attempts_spec = {"attempts", "one row an attempt of to
 static rs_status add_attempt(const rs_flight_attempt *a, size_t i, rs_table *table, rs_error *err)
 {
     const rs_flight_cause *c = a->cause;
-    rs_table_add_int(table, (int64_t)i);
-    rs_table_add_text(table, a->outcome);
-    rs_table_add_int(table, a->judged);
-    rs_table_add_int_if(table, c && c->rank >= 0, c ? c->rank : 0);
-    rs_table_add_int_if(table, a->local_rank >= 0, a->local_rank);
-    rs_table_add_int_if(table, a->pid >= 0, a->pid);
-    rs_table_add_int_if(table, c && c->code != INT64_MIN, c ? c->code : 0);
-    rs_table_add_text_or_null(table, c ? c->kind : NULL);
-    rs_table_add_text_or_null(table, c ? c->exception : NULL);
-    rs_table_add_text_or_null(table, c ? c->text : NULL);
-    rs_table_add_text_or_null(table, c ? c->where : NULL);
-    rs_table_add_text_or_null(table, c ? c->file : NULL);
-    rs_table_add_int_if(table, c && c->line > 0, c ? c->line : 0);
-    rs_table_add_int(table, (int64_t)a->n_lines);
-    rs_table_add_int(table, (int64_t)a->n_events);
-    return rs_table_end_row(table, err);
+    return RS_PUT_ROW(table, err, i, a->outcome, a->judged, c && c->rank >= 0 ? c->rank : RS_NO_VALUE,
+                      a->local_rank >= 0 ? a->local_rank : RS_NO_VALUE, a->pid >= 0 ? a->pid : RS_NO_VALUE,
+                      c ? c->code : RS_NO_VALUE, c ? c->kind : NULL, c ? c->exception : NULL,
+                      c ? c->text : NULL, c ? c->where : NULL, c ? c->file : NULL,
+                      c && c->line > 0 ? c->line : RS_NO_VALUE, a->n_lines, a->n_events);
 }
 
 rs_table *rs_flight_attempts(rs_flight *flight, rs_error *err)

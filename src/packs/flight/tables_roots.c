@@ -1,5 +1,4 @@
 /* The roots as a table. */
-#include "flight/tables.h"
 
 #include "flight/presence.h"
 #include "table/cells.h"
@@ -41,30 +40,14 @@ static rs_status add_row(rs_flight *flight, const rs_flight_root *r, rs_table *t
         at = rs_fl_print(flight, "%s:%lld", r->cause->file, (long long)r->cause->line);
         if (!at) return rs_fail_nomem(err, "a table");
     }
-    rs_table_add_int_if(table, r->rank >= 0, r->rank);
-    rs_table_add_text(table, rs_flight_root_kind_name(r->kind));
-    rs_table_add_text(table, rs_flight_verdict_name(r->verdict));
-    rs_table_add_text_or_null(table, r->group);
-    rs_table_add_text_or_null(table, r->group_desc);
-    rs_table_add_int_if(table, r->seq >= 0, r->seq);
-    rs_table_add_int(table, r->p2p);
-    rs_table_add_text_or_null(table, r->op);
-    rs_table_add_int_if(table, r->last_completed >= 0, r->last_completed);
-    rs_table_add_int_if(table, r->frontier >= 0, r->frontier);
-    rs_table_add_int_if(table, r->frontier >= 0 && r->last_completed >= 0, r->frontier - r->last_completed);
-    rs_table_add_int(table, (int64_t)r->open_ops);
-    if (r->first_open_ns)
-        rs_table_add_time(table, r->first_open_ns);
-    else
-        rs_table_add_null(table);
-    rs_table_add_text_or_null(table, r->host);
-    rs_table_add_text_or_null(table, r->where);
-    rs_table_add_text_or_null(table, r->state);
-    rs_table_add_int(table, (int64_t)r->waiters);
-    rs_table_add_text_or_null(table, r->cause ? r->cause->kind : NULL);
-    rs_table_add_text_or_null(table, r->cause ? r->cause->text : NULL);
-    rs_table_add_text_or_null(table, at);
-    return rs_table_end_row(table, err);
+    return RS_PUT_ROW(
+        table, err, r->rank >= 0 ? r->rank : RS_NO_VALUE, rs_flight_root_kind_name(r->kind),
+        rs_flight_verdict_name(r->verdict), r->group, r->group_desc, r->seq >= 0 ? r->seq : RS_NO_VALUE,
+        r->p2p, r->op, r->last_completed >= 0 ? r->last_completed : RS_NO_VALUE,
+        r->frontier >= 0 ? r->frontier : RS_NO_VALUE,
+        r->frontier >= 0 && r->last_completed >= 0 ? r->frontier - r->last_completed : RS_NO_VALUE,
+        r->open_ops, r->first_open_ns ? r->first_open_ns : RS_NO_VALUE, r->host, r->where, r->state,
+        r->waiters, r->cause ? r->cause->kind : NULL, r->cause ? r->cause->text : NULL, at);
 }
 
 rs_table *rs_flight_roots(rs_flight *flight, rs_error *err)

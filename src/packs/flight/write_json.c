@@ -5,7 +5,6 @@
 #include "text/json_put.h"
 #include "text/meter.h"
 
-#include <math.h>
 #include <string.h>
 
 /* At most so many entries of every list, and what that left out within entries. */

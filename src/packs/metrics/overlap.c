@@ -1,5 +1,4 @@
 /* How long what ran at once: a sweep over the borders of all ranges, in whole numbers. */
-#include <string.h>
 
 #include "base/memory.h"
 #include "metrics/record.h"

@@ -7,31 +7,14 @@
 #include "rankscope/gate.h"
 #include "base/memory.h"
 #include "metrics/dataset.h"
+#include "table/cells.h"
 
-#define MS(name, title, help)                                                                                \
-    {                                                                                                        \
-        name, RS_REAL, RS_UNIT_MS, help, title                                                               \
-    }
-#define SHARE(name, title, help)                                                                             \
-    {                                                                                                        \
-        name, RS_REAL, RS_UNIT_RATIO, help, title                                                            \
-    }
-#define COUNT(name, title, help)                                                                             \
-    {                                                                                                        \
-        name, RS_INT, RS_UNIT_COUNT, help, title                                                             \
-    }
-#define ID(name, title, help)                                                                                \
-    {                                                                                                        \
-        name, RS_INT, RS_UNIT_ID, help, title                                                                \
-    }
-#define WORD(name, title, help)                                                                              \
-    {                                                                                                        \
-        name, RS_TEXT, RS_UNIT_NONE, help, title                                                             \
-    }
-#define REAL(name, title, help)                                                                              \
-    {                                                                                                        \
-        name, RS_REAL, RS_UNIT_NONE, help, title                                                             \
-    }
+#define MS(name, title, help) RS_COLUMN(name, REAL, MS, help, title)
+#define SHARE(name, title, help) RS_COLUMN(name, REAL, RATIO, help, title)
+#define COUNT(name, title, help) RS_COLUMN(name, INT, COUNT, help, title)
+#define ID(name, title, help) RS_COLUMN(name, INT, ID, help, title)
+#define WORD(name, title, help) RS_COLUMN(name, TEXT, NONE, help, title)
+#define REAL(name, title, help) RS_COLUMN(name, REAL, NONE, help, title)
 #define TABLE(id, name, help)                                                                                \
     static const rs_table_spec id##_spec = {name, help, id##_columns,                                        \
                                             sizeof id##_columns / sizeof *id##_columns}
@@ -209,9 +192,9 @@ const rs_table_spec *const *rs_metrics_tables(size_t *n)
     return specs;
 }
 
-static void known(rs_table *t, double value)
+static double known(double value)
 {
-    rs_table_add_real(t, isfinite(value) ? value : NAN);
+    return isfinite(value) ? value : NAN;
 }
 
 static double mean(const rs_exact_sum *s, uint64_t n)
@@ -223,35 +206,20 @@ static rs_status dataset_row(const rs_metrics *m, const rs_dataset *d, rs_table 
 {
     bool own = !m->settings.aorta;
     int dominant = own ? rs_dataset_dominant(d) : -1;
-    rs_table_add_text(t, d->label);
-    rs_table_add_int(t, (int64_t)d->count);
-    rs_table_add_int(t, (int64_t)d->used);
-    rs_table_add_int(t, (int64_t)d->n_series);
-    known(t, rs_dataset_metric(d, RS_M_LOSS));
-    known(t, rs_dataset_metric(d, RS_M_STEP));
-    known(t, rs_dataset_metric(d, RS_M_COMPUTE));
-    known(t, own ? rs_dataset_metric(d, RS_M_COMM) : NAN);
-    known(t, rs_dataset_metric(d, RS_M_OVERLAP));
-    known(t, own ? rs_dataset_metric(d, RS_M_EXPOSED) : NAN);
-    known(t, own ? rs_dataset_metric(d, RS_M_IDLE) : NAN);
-    known(t, rs_dataset_metric(d, RS_M_OVERLAP_RATIO));
-    known(t, own ? rs_dataset_metric(d, RS_M_HIDDEN_SHARE) : NAN);
-    known(t, rs_dataset_metric(d, RS_M_COMPUTE_SHARE));
-    known(t, own ? rs_dataset_metric(d, RS_M_IDLE_SHARE) : NAN);
-    known(t, mean(&d->sums.hidden_collective[RS_ALL_REDUCE], d->sums.n));
-    known(t, mean(&d->sums.hidden_collective[RS_REDUCE_SCATTER], d->sums.n));
-    known(t, own ? d->percentiles[RS_Q_STEP].p99 : NAN);
-    known(t, own ? d->straggler_index : NAN);
-    if (own && d->straggler_rank >= 0)
-        rs_table_add_int(t, d->straggler_rank);
-    else
-        rs_table_add_null(t);
-    if (own)
-        rs_table_add_int(t, (int64_t)d->n_dips);
-    else
-        rs_table_add_null(t);
-    rs_table_add_text(t, dominant < 0 ? NULL : rs_collective_names[dominant]);
-    return rs_table_end_row(t, err);
+    return RS_PUT_ROW(
+        t, err, d->label, d->count, d->used, d->n_series, known(rs_dataset_metric(d, RS_M_LOSS)),
+        known(rs_dataset_metric(d, RS_M_STEP)), known(rs_dataset_metric(d, RS_M_COMPUTE)),
+        known(own ? rs_dataset_metric(d, RS_M_COMM) : NAN), known(rs_dataset_metric(d, RS_M_OVERLAP)),
+        known(own ? rs_dataset_metric(d, RS_M_EXPOSED) : NAN),
+        known(own ? rs_dataset_metric(d, RS_M_IDLE) : NAN), known(rs_dataset_metric(d, RS_M_OVERLAP_RATIO)),
+        known(own ? rs_dataset_metric(d, RS_M_HIDDEN_SHARE) : NAN),
+        known(rs_dataset_metric(d, RS_M_COMPUTE_SHARE)),
+        known(own ? rs_dataset_metric(d, RS_M_IDLE_SHARE) : NAN),
+        known(mean(&d->sums.hidden_collective[RS_ALL_REDUCE], d->sums.n)),
+        known(mean(&d->sums.hidden_collective[RS_REDUCE_SCATTER], d->sums.n)),
+        known(own ? d->percentiles[RS_Q_STEP].p99 : NAN), known(own ? d->straggler_index : NAN),
+        own && d->straggler_rank >= 0 ? d->straggler_rank : RS_NO_VALUE, own ? d->n_dips : RS_NO_VALUE,
+        dominant < 0 ? NULL : rs_collective_names[dominant]);
 }
 
 static rs_status comparison_rows(const rs_metrics *m, rs_table *t, rs_error *err)
@@ -262,20 +230,12 @@ static rs_status comparison_rows(const rs_metrics *m, rs_table *t, rs_error *err
         if (m->settings.aorta && !in_aorta) continue;
         rs_comparison c = rs_metrics_compared(m, (rs_metric)i);
         int better = rs_metric_infos[i].better;
-        rs_table_add_text(t, rs_metric_infos[i].name);
-        rs_table_add_text(t, better > 0 ? "higher" : better < 0 ? "lower" : NULL);
-        rs_table_add_real(t, c.reference);
-        rs_table_add_real(t, c.candidate);
-        rs_table_add_real(t, c.difference);
-        known(t, c.ratio);
-        known(t, c.worse_percent);
-        rs_table_add_real(t, c.noise);
-        if (c.beyond_noise < 0)
-            rs_table_add_null(t);
-        else
-            rs_table_add_int(t, c.beyond_noise);
-        rs_table_add_text(t, c.verdict);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, rs_metric_infos[i].name,
+                            better > 0   ? "higher"
+                            : better < 0 ? "lower"
+                                         : NULL,
+                            c.reference, c.candidate, c.difference, known(c.ratio), known(c.worse_percent),
+                            c.noise, c.beyond_noise < 0 ? RS_NO_VALUE : c.beyond_noise, c.verdict);
     }
     return status;
 }
@@ -285,21 +245,12 @@ static rs_status rank_rows(const rs_dataset *d, rs_table *t, rs_error *err)
     rs_status status = RS_OK;
     for (size_t i = 0; i < d->n_series && status == RS_OK; i++) {
         const rs_series *s = &d->series[i];
-        rs_table_add_text(t, d->label);
-        rs_table_add_int(t, s->rank);
-        rs_table_add_int(t, (int64_t)s->n);
-        rs_table_add_int(t, (int64_t)s->kept.n);
-        rs_table_add_int(t, (int64_t)s->n_runs);
-        known(t, rs_metric_of(&s->kept, RS_M_STEP));
-        known(t, rs_metric_of(&s->kept, RS_M_COMPUTE));
-        known(t, rs_metric_of(&s->kept, RS_M_COMM));
-        known(t, rs_metric_of(&s->kept, RS_M_EXPOSED));
-        known(t, rs_metric_of(&s->kept, RS_M_IDLE));
-        known(t, rs_metric_of(&s->kept, RS_M_HIDDEN_SHARE));
-        known(t, d->ranks[i].median_step);
-        known(t, d->ranks[i].median_compute);
-        known(t, d->ranks[i].straggler_index);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(
+            t, err, d->label, s->rank, s->n, s->kept.n, s->n_runs, known(rs_metric_of(&s->kept, RS_M_STEP)),
+            known(rs_metric_of(&s->kept, RS_M_COMPUTE)), known(rs_metric_of(&s->kept, RS_M_COMM)),
+            known(rs_metric_of(&s->kept, RS_M_EXPOSED)), known(rs_metric_of(&s->kept, RS_M_IDLE)),
+            known(rs_metric_of(&s->kept, RS_M_HIDDEN_SHARE)), known(d->ranks[i].median_step),
+            known(d->ranks[i].median_compute), known(d->ranks[i].straggler_index));
     }
     return status;
 }
@@ -309,14 +260,8 @@ static rs_status percentile_rows(const rs_dataset *d, rs_table *t, rs_error *err
     rs_status status = RS_OK;
     for (int q = 0; q < RS_N_Q && status == RS_OK; q++) {
         const rs_percentiles *p = &d->percentiles[q];
-        rs_table_add_text(t, d->label);
-        rs_table_add_text(t, rs_quantity_names[q]);
-        known(t, p->mean);
-        known(t, p->p50);
-        known(t, p->p90);
-        known(t, p->p99);
-        known(t, p->max);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, d->label, rs_quantity_names[q], known(p->mean), known(p->p50),
+                            known(p->p90), known(p->p99), known(p->max));
     }
     return status;
 }
@@ -328,13 +273,8 @@ static rs_status collective_rows(const rs_dataset *d, rs_table *t, rs_error *err
         double in = mean(&d->sums.in_collective[k], d->sums.n);
         double hidden = mean(&d->sums.hidden_collective[k], d->sums.n);
         if (!(in > 0)) continue;
-        rs_table_add_text(t, d->label);
-        rs_table_add_text(t, rs_collective_names[k]);
-        known(t, in);
-        known(t, hidden);
-        known(t, in - hidden);
-        known(t, hidden / in);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, d->label, rs_collective_names[k], known(in), known(hidden),
+                            known(in - hidden), known(hidden / in));
     }
     return status;
 }
@@ -344,14 +284,10 @@ static rs_status dip_rows(const rs_dataset *d, rs_table *t, rs_error *err)
     rs_status status = RS_OK;
     for (size_t i = 0; i < d->n_dips && status == RS_OK; i++) {
         const rs_dip *dip = &d->dips[i];
-        rs_table_add_text(t, d->label);
-        rs_table_add_int(t, dip->first_step);
-        rs_table_add_int(t, dip->last_step);
-        rs_table_add_int(t, (int64_t)dip->n_steps);
-        known(t, dip->median_ms);
-        known(t, dip->ratio);
-        for (int k = 0; k < RS_N_SMI; k++) known(t, dip->smi[k]);
-        for (int k = 0; k < RS_N_SMI; k++) known(t, d->smi_outside[k]);
+        RS_PUT_CELLS(t, d->label, dip->first_step, dip->last_step, dip->n_steps, known(dip->median_ms),
+                     known(dip->ratio));
+        for (int k = 0; k < RS_N_SMI; k++) rs_table_add_real(t, known(dip->smi[k]));
+        for (int k = 0; k < RS_N_SMI; k++) rs_table_add_real(t, known(d->smi_outside[k]));
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -366,20 +302,14 @@ static rs_status trace_rows(const rs_dataset *d, rs_table *t, rs_error *err)
         for (size_t k = 0; k < d->n_series; k++)
             if (d->series[k].rank == r->rank) s = &d->series[k];
         double n = r->steps ? (double)r->steps * 1e6 : NAN;
-        rs_table_add_text(t, d->label);
-        rs_table_add_int(t, r->rank);
-        rs_table_add_int(t, r->steps);
-        known(t, (double)r->total_ns / n);
-        known(t, s ? rs_metric_of(&s->kept, RS_M_STEP) : NAN);
-        known(t, (double)r->compute_ns / n);
-        known(t, s ? rs_metric_of(&s->kept, RS_M_COMPUTE) : NAN);
-        known(t, (double)r->comm_ns / n);
-        known(t, s ? rs_metric_of(&s->kept, RS_M_COMM) : NAN);
-        known(t, (double)r->overlap_ns / n);
-        known(t, s ? rs_metric_of(&s->kept, RS_M_OVERLAP) : NAN);
-        known(t, r->comm_ns ? (double)r->overlap_ns / (double)r->comm_ns : NAN);
-        known(t, s ? rs_metric_of(&s->kept, RS_M_HIDDEN_SHARE) : NAN);
-        status = rs_table_end_row(t, err);
+        status =
+            RS_PUT_ROW(t, err, d->label, r->rank, r->steps, known((double)r->total_ns / n),
+                       known(s ? rs_metric_of(&s->kept, RS_M_STEP) : NAN), known((double)r->compute_ns / n),
+                       known(s ? rs_metric_of(&s->kept, RS_M_COMPUTE) : NAN), known((double)r->comm_ns / n),
+                       known(s ? rs_metric_of(&s->kept, RS_M_COMM) : NAN), known((double)r->overlap_ns / n),
+                       known(s ? rs_metric_of(&s->kept, RS_M_OVERLAP) : NAN),
+                       known(r->comm_ns ? (double)r->overlap_ns / (double)r->comm_ns : NAN),
+                       known(s ? rs_metric_of(&s->kept, RS_M_HIDDEN_SHARE) : NAN));
     }
     return status;
 }
@@ -390,19 +320,13 @@ static rs_status step_rows(const rs_dataset *d, rs_table *t, rs_error *err)
     rs_status status = RS_OK;
     for (size_t i = 0; i < d->n_pairs && status == RS_OK; i++) {
         const rs_step_pair *p = &d->pairs[i];
-        rs_table_add_text(t, d->label);
-        rs_table_add_int(t, p->rank);
-        rs_table_add_int(t, p->step);
-        rs_table_add_int(t, p->trace_step);
-        rs_table_add_text(t, p->by_number ? "number" : "order");
+        RS_PUT_CELLS(t, d->label, p->rank, p->step, p->trace_step, p->by_number ? "number" : "order");
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
-            known(t, p->recorded[shown[k]]);
-            known(t, p->traced[shown[k]]);
+            RS_PUT_CELLS(t, known(p->recorded[shown[k]]), known(p->traced[shown[k]]));
         }
-        known(t, p->traced[RS_OF_OVERLAP] - p->recorded[RS_OF_OVERLAP]);
-        known(t, p->recorded[RS_OF_COMM] - p->recorded[RS_OF_OVERLAP]);
-        known(t, p->traced[RS_OF_COMM] - p->traced[RS_OF_OVERLAP]);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, known(p->traced[RS_OF_OVERLAP] - p->recorded[RS_OF_OVERLAP]),
+                            known(p->recorded[RS_OF_COMM] - p->recorded[RS_OF_OVERLAP]),
+                            known(p->traced[RS_OF_COMM] - p->traced[RS_OF_OVERLAP]));
     }
     return status;
 }
@@ -415,17 +339,9 @@ static rs_status exposed_rows(const rs_dataset *d, rs_table *t, rs_error *err)
     for (size_t i = 0; i < d->n_exposed && status == RS_OK; i++) {
         const rs_exposed *e = &d->exposed[i];
         double alone = (double)e->exposed_ns, time = (double)e->time_ns;
-        rs_table_add_text(t, d->label);
-        rs_table_add_text(t, e->collective);
-        rs_table_add_text(t, e->group);
-        rs_table_add_text(t, e->description);
-        rs_table_add_int(t, e->n_ranks);
-        rs_table_add_int(t, e->count);
-        known(t, time / 1e6);
-        known(t, alone / 1e6);
-        known(t, all > 0 ? 100 * alone / all : NAN);
-        known(t, time > 0 ? (time - alone) / time : NAN);
-        status = rs_table_end_row(t, err);
+        status = RS_PUT_ROW(t, err, d->label, e->collective, e->group, e->description, e->n_ranks, e->count,
+                            known(time / 1e6), known(alone / 1e6), known(all > 0 ? 100 * alone / all : NAN),
+                            known(time > 0 ? (time - alone) / time : NAN));
     }
     return status;
 }

@@ -2,7 +2,6 @@
  * thread, that began last. HTA fails where a launch has no kernel or several; here it is left out, or goes by
  * the first. O(n log n). */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
@@ -268,8 +267,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 }
 
 static const rs_field row_fields[] = {
-    RS_FIELD(hta_delay, op),
-    RS_FIELD(hta_delay, sequence),
+    RS_FIELDS(hta_delay, op, sequence),
     RS_FIELD_STRUCT(hta_delay, op_delay, &rs_moments_layout),
     RS_FIELD_STRUCT(hta_delay, launch_delay, &rs_moments_layout),
 };
@@ -277,9 +275,7 @@ static const rs_layout row_layout = RS_LAYOUT(hta_delay, row_fields);
 
 static const rs_field delays_fields[] = {
     RS_FIELD_LIST(hta_delays, items, n, &row_layout),
-    RS_FIELD(hta_delays, n_launches),
-    RS_FIELD(hta_delays, n_without_kernel),
-    RS_FIELD(hta_delays, n_outside),
+    RS_FIELDS(hta_delays, n_launches, n_without_kernel, n_outside),
 };
 static const rs_layout delays_layout = RS_LAYOUT(hta_delays, delays_fields);
 

@@ -322,10 +322,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 static const rs_field arrival_fields[] = {
     RS_FIELD_INDEX(hta_arrival, name, hta_arrivals, names.n),
-    RS_FIELD(hta_arrival, stream),
-    RS_FIELD(hta_arrival, step),
-    RS_FIELD(hta_arrival, start),
-    RS_FIELD(hta_arrival, duration),
+    RS_FIELDS(hta_arrival, stream, step, start, duration),
 };
 static const rs_layout arrival_layout = RS_LAYOUT(hta_arrival, arrival_fields);
 
@@ -333,8 +330,7 @@ static const rs_field arrivals_fields[] = {
     RS_FIELD_STRINGS(hta_arrivals, names),
     RS_FIELD_LIST(hta_arrivals, items, n, &arrival_layout),
     RS_FIELD_VALUES(hta_arrivals, steps, n_steps),
-    RS_FIELD(hta_arrivals, first),
-    RS_FIELD(hta_arrivals, last),
+    RS_FIELDS(hta_arrivals, first, last),
 };
 static const rs_layout arrivals_layout = RS_LAYOUT(hta_arrivals, arrivals_fields);
 

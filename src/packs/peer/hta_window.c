@@ -219,11 +219,8 @@ rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_
                              rs_error *err)
 {
     rs_policy key = *policy;
-    void *value;
     if (!rs_trace_is_selected(trace)) key.whole = true; /* the same, then */
-    rs_status status = rs_trace_facet(trace, &rs_facet_hta_frame, &key, &value, err);
-    if (status == RS_OK) *out = value;
-    return status;
+    return rs_trace_facet(trace, &rs_facet_hta_frame, &key, out, err);
 }
 
 /* HTA's GPU rows: whatever has a stream. */

@@ -1,6 +1,5 @@
 /* The sheets of families of operators: GEMM, CONV_fwd, Normalization, ... One row is one operator with one set
  * of parameters. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

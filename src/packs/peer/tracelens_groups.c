@@ -1,5 +1,4 @@
 /* Kernels of a group of calls, as the text of a Python list. */
-#include <math.h>
 #include <string.h>
 
 #include "base/order.h"

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/try.h"
 #include "peer/tracelens_rank.h"
 #include "trace/categories.h"

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/order.h"
-
 const char *rs_tl_text_of(const rs_tl_matching *m, uint32_t id)
 {
     return id == RS_NO_STRING ? NULL : m->texts.items[id].text;

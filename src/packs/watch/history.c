@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,22 +124,54 @@ static rs_status run(rs_watch_history *h, const char *sql, rs_error *err)
     return sqlite3_exec(h->db, sql, NULL, NULL, NULL) == SQLITE_OK ? RS_OK : fail(h, err);
 }
 
-/* A statement, with nothing bound. NULL: err says why. */
-static sqlite3_stmt *take(rs_watch_history *h, int which, rs_error *err)
+/* A statement with its values, a letter each: i int64_t, k one that is null below 0, r double (NaN is null), t text,
+ * b bytes and their size_t. */
+static rs_status prepare(rs_watch_history *h, int which, sqlite3_stmt **s, const char *kinds, va_list values,
+                         rs_error *err)
 {
-    sqlite3_stmt **s = &h->statements[which];
-    if (!*s && sqlite3_prepare_v3(h->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK) {
-        fail(h, err);
-        return NULL;
-    }
+    *s = NULL;
+    if (!h->statements[which] && sqlite3_prepare_v3(h->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT,
+                                                    &h->statements[which], NULL) != SQLITE_OK)
+        return fail(h, err);
+    *s = h->statements[which];
     sqlite3_clear_bindings(*s);
-    return *s;
+    for (int at = 1; kinds[at - 1]; at++) {
+        if (kinds[at - 1] == 'i' || kinds[at - 1] == 'k') {
+            int64_t x = va_arg(values, int64_t);
+            if (x >= 0 || kinds[at - 1] == 'i') sqlite3_bind_int64(*s, at, x);
+        } else if (kinds[at - 1] == 'r') {
+            double x = va_arg(values, double);
+            if (!isnan(x)) sqlite3_bind_double(*s, at, x);
+        } else if (kinds[at - 1] == 't') {
+            sqlite3_bind_text(*s, at, va_arg(values, const char *), -1, SQLITE_STATIC);
+        } else {
+            const void *bytes = va_arg(values, const void *);
+            sqlite3_bind_blob64(*s, at, bytes, va_arg(values, size_t), SQLITE_TRANSIENT);
+        }
+    }
+    return RS_OK;
 }
 
-/* Runs a statement that gives no row. */
-static rs_status finish(rs_watch_history *h, sqlite3_stmt *s, rs_error *err)
+/* A statement that gives rows. */
+static rs_status ask(rs_watch_history *h, int which, sqlite3_stmt **s, rs_error *err, const char *kinds, ...)
 {
-    rs_status status = sqlite3_step(s) == SQLITE_DONE ? RS_OK : fail(h, err);
+    va_list values;
+    va_start(values, kinds);
+    rs_status status = prepare(h, which, s, kinds, values, err);
+    va_end(values);
+    return status;
+}
+
+/* Runs a statement that gives none. */
+static rs_status tell(rs_watch_history *h, int which, rs_error *err, const char *kinds, ...)
+{
+    sqlite3_stmt *s;
+    va_list values;
+    va_start(values, kinds);
+    rs_status status = prepare(h, which, &s, kinds, values, err);
+    va_end(values);
+    if (status != RS_OK) return status;
+    if (sqlite3_step(s) != SQLITE_DONE) status = fail(h, err);
     sqlite3_reset(s);
     return status;
 }
@@ -154,14 +187,14 @@ static rs_status next(rs_watch_history *h, sqlite3_stmt *s, bool *has, rs_error 
     return status;
 }
 
-static void bind_text(sqlite3_stmt *s, int at, const char *text)
+/* The first row's whole numbers, n at most; *has is false where there is none, and they are as they were. */
+static rs_status first_row(rs_watch_history *h, sqlite3_stmt *s, bool *has, int64_t *out, int n,
+                           rs_error *err)
 {
-    sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
-}
-
-static void bind_real(sqlite3_stmt *s, int at, double x)
-{
-    if (!isnan(x)) sqlite3_bind_double(s, at, x);
+    RS_TRY(next(h, s, has, err));
+    for (int i = 0; *has && i < n; i++) out[i] = sqlite3_column_int64(s, i);
+    sqlite3_reset(s);
+    return RS_OK;
 }
 
 static double real_of(sqlite3_stmt *s, int at)
@@ -259,8 +292,7 @@ void rs_history_close(rs_watch_history *h)
     rs_history_rollback(h);
     for (int i = 0; i < STATEMENTS; i++) sqlite3_finalize(h->statements[i]);
     sqlite3_close(h->db);
-    rs_free(h->path);
-    rs_free(h);
+    rs_free_all(h->path, h);
 }
 
 rs_status rs_history_begin(rs_watch_history *h, rs_error *err)
@@ -301,37 +333,28 @@ uint64_t rs_history_file_key(const char *path, int64_t size, int64_t mtime_ns)
 
 rs_status rs_history_file_window(rs_watch_history *h, uint64_t key, int64_t *window, rs_error *err)
 {
+    sqlite3_stmt *s;
     bool has;
-    sqlite3_stmt *s = take(h, FILE_WINDOW, err);
     *window = 0;
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)key);
-    RS_TRY(next(h, s, &has, err));
-    if (has) *window = sqlite3_column_int64(s, 0);
-    sqlite3_reset(s);
-    return RS_OK;
+    RS_TRY(ask(h, FILE_WINDOW, &s, err, "i", (int64_t)key));
+    return first_row(h, s, &has, window, 1, err);
 }
 
 rs_status rs_history_file_state(rs_watch_history *h, uint64_t key, rs_file_state *out, rs_error *err)
 {
-    bool row;
-    sqlite3_stmt *s = take(h, FILE_STATE, err);
+    sqlite3_stmt *s;
+    bool has;
+    int64_t row[2] = {0};
     *out = RS_FILE_NEEDED;
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)key);
-    RS_TRY(next(h, s, &row, err));
-    if (row && sqlite3_column_int(s, 0)) *out = sqlite3_column_int(s, 1) ? RS_FILE_KEPT : RS_FILE_SPENT;
-    sqlite3_reset(s);
+    RS_TRY(ask(h, FILE_STATE, &s, err, "i", (int64_t)key));
+    RS_TRY(first_row(h, s, &has, row, 2, err));
+    if (row[0]) *out = row[1] ? RS_FILE_KEPT : RS_FILE_SPENT;
     return RS_OK;
 }
 
 rs_status rs_history_add_file(rs_watch_history *h, uint64_t key, int64_t window, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, ADD_FILE, err);
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)key);
-    sqlite3_bind_int64(s, 2, window);
-    return finish(h, s, err);
+    return tell(h, ADD_FILE, err, "ii", (int64_t)key, window);
 }
 
 /* ---- ranks and values as bytes -------------------------------------------------------------------------------- */
@@ -393,25 +416,14 @@ static void unpack_values(const uint8_t *bytes, size_t n, float *out)
 
 /* ---- windows ------------------------------------------------------------------------------------------------ */
 
-static void bind_step(sqlite3_stmt *s, int at, int64_t step)
-{
-    if (step >= 0) sqlite3_bind_int64(s, at, step);
-}
-
 rs_status rs_history_find_window(rs_watch_history *h, int64_t start_ns, int64_t end_ns, int64_t first_step,
                                  int64_t *id, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, FIND_WINDOW, err);
+    sqlite3_stmt *s;
     bool has;
     *id = 0;
-    if (!s) return err->status;
-    bind_step(s, 1, first_step);
-    sqlite3_bind_int64(s, 2, end_ns);
-    sqlite3_bind_int64(s, 3, start_ns);
-    RS_TRY(next(h, s, &has, err));
-    if (has) *id = sqlite3_column_int64(s, 0);
-    sqlite3_reset(s);
-    return RS_OK;
+    RS_TRY(ask(h, FIND_WINDOW, &s, err, "kii", first_step, end_ns, start_ns));
+    return first_row(h, s, &has, id, 1, err);
 }
 
 static rs_status set_values(rs_watch_history *h, int64_t id, const rs_window_values *w, rs_error *err)
@@ -419,14 +431,9 @@ static rs_status set_values(rs_watch_history *h, int64_t id, const rs_window_val
     RS_LOCAL uint8_t *bytes = rs_malloc(4 * w->n + 1);
     if (!bytes) return rs_fail_nomem(err, "a window");
     for (int m = 0; m < RS_WATCH_STORED; m++) {
-        sqlite3_stmt *s = w->values[m] ? take(h, SET_VALUES, err) : NULL;
         if (!w->values[m]) continue;
-        if (!s) return err->status;
         pack_values(w->values[m], w->n, bytes);
-        sqlite3_bind_int64(s, 1, id);
-        sqlite3_bind_int64(s, 2, m);
-        sqlite3_bind_blob64(s, 3, bytes, 4 * w->n, SQLITE_TRANSIENT);
-        RS_TRY(finish(h, s, err));
+        RS_TRY(tell(h, SET_VALUES, err, "iib", id, (int64_t)m, bytes, 4 * w->n));
     }
     return RS_OK;
 }
@@ -434,16 +441,10 @@ static rs_status set_values(rs_watch_history *h, int64_t id, const rs_window_val
 rs_status rs_history_add_window(rs_watch_history *h, const rs_history_window *w, int64_t *id, rs_error *err)
 {
     RS_LOCAL uint8_t *bytes = rs_malloc(8 * w->values.n + 1);
-    sqlite3_stmt *s = bytes ? take(h, ADD_WINDOW, err) : NULL;
     if (!bytes) return rs_fail_nomem(err, "a window");
-    if (!s) return err->status;
     size_t size = pack_ranks(w->values.ranks, w->values.n, bytes);
-    sqlite3_bind_int64(s, 1, w->start_ns);
-    sqlite3_bind_int64(s, 2, w->end_ns);
-    bind_step(s, 3, w->first_step);
-    sqlite3_bind_int64(s, 4, (sqlite3_int64)w->values.n);
-    sqlite3_bind_blob64(s, 5, bytes, size, SQLITE_TRANSIENT);
-    RS_TRY(finish(h, s, err));
+    RS_TRY(tell(h, ADD_WINDOW, err, "iikib", w->start_ns, w->end_ns, w->first_step, (int64_t)w->values.n,
+                bytes, size));
     *id = sqlite3_last_insert_rowid(h->db);
     return set_values(h, *id, &w->values, err);
 }
@@ -459,8 +460,7 @@ typedef struct stored {
 
 static void stored_clear(stored *w)
 {
-    rs_free(w->ranks);
-    rs_free(w->values);
+    rs_free_all(w->ranks, w->values);
 }
 
 static rs_status damaged(const rs_watch_history *h, int64_t id, rs_error *err)
@@ -480,10 +480,9 @@ static rs_status make_room(stored *w, size_t n, rs_error *err)
 
 static rs_status load_ranks(rs_watch_history *h, int64_t id, stored *w, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, GET_RANKS, err);
+    sqlite3_stmt *s;
     bool has;
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, id);
+    RS_TRY(ask(h, GET_RANKS, &s, err, "i", id));
     RS_TRY(next(h, s, &has, err));
     if (!has) return damaged(h, id, err);
     int64_t n = sqlite3_column_int64(s, 1);
@@ -498,10 +497,9 @@ static rs_status load_ranks(rs_watch_history *h, int64_t id, stored *w, rs_error
 
 static rs_status load_values(rs_watch_history *h, int64_t id, stored *w, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, GET_VALUES, err);
+    sqlite3_stmt *s;
     bool has;
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, id);
+    RS_TRY(ask(h, GET_VALUES, &s, err, "i", id));
     for (;;) {
         RS_TRY(next(h, s, &has, err));
         if (!has) return RS_OK;
@@ -564,13 +562,8 @@ static void merge(const rs_window_values *old, const rs_window_values *more, sto
 static rs_status set_ranks(rs_watch_history *h, int64_t id, const stored *w, rs_error *err)
 {
     RS_LOCAL uint8_t *bytes = rs_malloc(8 * w->n + 1);
-    sqlite3_stmt *s = bytes ? take(h, SET_RANKS, err) : NULL;
     if (!bytes) return rs_fail_nomem(err, "a window");
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)w->n);
-    sqlite3_bind_blob64(s, 2, bytes, pack_ranks(w->ranks, w->n, bytes), SQLITE_TRANSIENT);
-    sqlite3_bind_int64(s, 3, id);
-    return finish(h, s, err);
+    return tell(h, SET_RANKS, err, "ibi", (int64_t)w->n, bytes, pack_ranks(w->ranks, w->n, bytes), id);
 }
 
 rs_status rs_history_add_ranks(rs_watch_history *h, int64_t id, const rs_window_values *more, size_t *n_added,
@@ -591,27 +584,24 @@ rs_status rs_history_add_ranks(rs_watch_history *h, int64_t id, const rs_window_
 
 rs_status rs_history_newest(rs_watch_history *h, int64_t *id, int64_t *start_ns, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, NEWEST, err);
+    sqlite3_stmt *s;
     bool has;
+    int64_t row[2] = {0};
     *id = *start_ns = 0;
-    if (!s) return err->status;
-    RS_TRY(next(h, s, &has, err));
-    if (has) *id = sqlite3_column_int64(s, 0), *start_ns = sqlite3_column_int64(s, 1);
-    sqlite3_reset(s);
+    RS_TRY(ask(h, NEWEST, &s, err, ""));
+    RS_TRY(first_row(h, s, &has, row, 2, err));
+    *id = row[0];
+    *start_ns = row[1];
     return RS_OK;
 }
 
 rs_status rs_history_window_start(rs_watch_history *h, int64_t id, int64_t *start_ns, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, WINDOW_START, err);
+    sqlite3_stmt *s;
     bool has;
     *start_ns = 0;
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, id);
-    RS_TRY(next(h, s, &has, err));
-    if (has) *start_ns = sqlite3_column_int64(s, 0);
-    sqlite3_reset(s);
-    return RS_OK;
+    RS_TRY(ask(h, WINDOW_START, &s, err, "i", id));
+    return first_row(h, s, &has, start_ns, 1, err);
 }
 
 static rs_status visit(rs_watch_history *h, int64_t id, rs_history_window_fn each, void *context,
@@ -626,14 +616,10 @@ static rs_status visit(rs_watch_history *h, int64_t id, rs_history_window_fn eac
 rs_status rs_history_next_window(rs_watch_history *h, int64_t *after, rs_history_window_fn each,
                                  void *context, bool *has, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, NEXT_WINDOW, err);
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, *after);
-    RS_TRY(next(h, s, has, err));
-    if (!*has) return RS_OK;
-    *after = sqlite3_column_int64(s, 0);
-    sqlite3_reset(s);
-    return visit(h, *after, each, context, err);
+    sqlite3_stmt *s;
+    RS_TRY(ask(h, NEXT_WINDOW, &s, err, "i", *after));
+    RS_TRY(first_row(h, s, has, after, 1, err));
+    return *has ? visit(h, *after, each, context, err) : RS_OK;
 }
 
 rs_status rs_history_each_window(rs_watch_history *h, int64_t after, rs_history_window_fn each, void *context,
@@ -649,28 +635,15 @@ rs_status rs_history_each_window(rs_watch_history *h, int64_t after, rs_history_
 /* The change that was added last is the first of its fault. */
 static rs_status lead_fault(rs_watch_history *h, int64_t *fault, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, LEAD_FAULT, err);
-    if (!s) return err->status;
     *fault = sqlite3_last_insert_rowid(h->db);
-    sqlite3_bind_int64(s, 1, *fault);
-    return finish(h, s, err);
+    return tell(h, LEAD_FAULT, err, "i", *fault);
 }
 
 rs_status rs_history_begin_change(rs_watch_history *h, const rs_history_change *c, int64_t *fault,
                                   rs_error *err)
 {
-    sqlite3_stmt *s = take(h, BEGIN_CHANGE, err);
-    const double reals[] = {c->usual, c->now, c->change, c->low, c->high};
-    if (!s) return err->status;
-    bind_text(s, 1, c->kind);
-    bind_text(s, 2, c->subject);
-    sqlite3_bind_int64(s, 3, c->rank);
-    sqlite3_bind_int64(s, 4, c->begun);
-    for (int i = 0; i < 5; i++) bind_real(s, 5 + i, reals[i]);
-    bind_text(s, 10, c->cause);
-    sqlite3_bind_int64(s, 11, c->fault);
-    bind_text(s, 12, c->culprit);
-    RS_TRY(finish(h, s, err));
+    RS_TRY(tell(h, BEGIN_CHANGE, err, "ttiirrrrrtit", c->kind, c->subject, c->rank, c->begun, c->usual,
+                c->now, c->change, c->low, c->high, c->cause, c->fault, c->culprit));
     *fault = sqlite3_changes(h->db) > 0 ? c->fault : 0;
     return sqlite3_changes(h->db) > 0 && !c->fault ? lead_fault(h, fault, err) : RS_OK;
 }
@@ -678,14 +651,10 @@ rs_status rs_history_begin_change(rs_watch_history *h, const rs_history_change *
 rs_status rs_history_end_change(rs_watch_history *h, const char *kind, const char *subject, int64_t rank,
                                 int64_t ended, int64_t *fault, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, END_CHANGE, err);
+    sqlite3_stmt *s;
     bool has;
     *fault = 0;
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, ended);
-    bind_text(s, 2, kind);
-    bind_text(s, 3, subject);
-    sqlite3_bind_int64(s, 4, rank);
+    RS_TRY(ask(h, END_CHANGE, &s, err, "itti", ended, kind, subject, rank));
     RS_TRY(next(h, s, &has, err));
     if (!has) return RS_OK;
     *fault = sqlite3_column_int64(s, 0);
@@ -713,10 +682,9 @@ static rs_history_change change_of(sqlite3_stmt *s)
 rs_status rs_history_each_change(rs_watch_history *h, bool all, rs_history_change_fn each, void *context,
                                  rs_error *err)
 {
-    sqlite3_stmt *s = take(h, LIST_CHANGES, err);
+    sqlite3_stmt *s;
     rs_status status = RS_OK;
-    if (!s) return err->status;
-    sqlite3_bind_int(s, 1, all);
+    RS_TRY(ask(h, LIST_CHANGES, &s, err, "i", (int64_t)all));
     for (bool has = true; status == RS_OK;) {
         status = next(h, s, &has, err);
         if (status != RS_OK || !has) break;
@@ -731,25 +699,7 @@ rs_status rs_history_each_change(rs_watch_history *h, bool all, rs_history_chang
 
 rs_status rs_history_say(rs_watch_history *h, const rs_history_message *m, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, SAY, err);
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, m->window);
-    sqlite3_bind_int64(s, 2, m->at_ns);
-    bind_text(s, 3, m->what);
-    bind_text(s, 4, m->kind);
-    bind_text(s, 5, m->subject);
-    bind_text(s, 6, m->text);
-    sqlite3_bind_int64(s, 7, m->fault);
-    return finish(h, s, err);
-}
-
-static rs_status mark(rs_watch_history *h, int statement, int64_t id, int64_t value, rs_error *err)
-{
-    sqlite3_stmt *s = take(h, statement, err);
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, id);
-    if (statement == MARK_POSTED) sqlite3_bind_int64(s, 2, value);
-    return finish(h, s, err);
+    return tell(h, SAY, err, "iitttti", m->window, m->at_ns, m->what, m->kind, m->subject, m->text, m->fault);
 }
 
 /* Gives the next message of a statement to the function; *id: which one it was, 0: there is none. */
@@ -778,10 +728,10 @@ static rs_status give_next(rs_watch_history *h, sqlite3_stmt *s, rs_history_deli
 static rs_status deliver_next(rs_watch_history *h, rs_history_deliver_fn deliver, void *context, int64_t *id,
                               rs_error *err)
 {
-    sqlite3_stmt *s = take(h, UNPRINTED, err);
-    if (!s) return err->status;
+    sqlite3_stmt *s;
+    RS_TRY(ask(h, UNPRINTED, &s, err, ""));
     RS_TRY(give_next(h, s, deliver, context, id, err));
-    return *id ? mark(h, MARK_PRINTED, *id, 1, err) : RS_OK;
+    return *id ? tell(h, MARK_PRINTED, err, "i", *id) : RS_OK;
 }
 
 rs_status rs_history_deliver(rs_watch_history *h, rs_history_deliver_fn deliver, void *context, rs_error *err)
@@ -801,13 +751,12 @@ rs_status rs_history_deliver(rs_watch_history *h, rs_history_deliver_fn deliver,
 static rs_status claim(rs_watch_history *h, int64_t now_s, int64_t until_s, rs_history_deliver_fn copy,
                        void *context, bool *has, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, UNPOSTED, err);
+    sqlite3_stmt *s;
     int64_t id;
-    if (!s) return err->status;
-    sqlite3_bind_int64(s, 1, now_s);
+    RS_TRY(ask(h, UNPOSTED, &s, err, "i", now_s));
     RS_TRY(give_next(h, s, copy, context, &id, err));
     *has = id != 0;
-    return id ? mark(h, MARK_POSTED, id, -until_s, err) : RS_OK;
+    return id ? tell(h, MARK_POSTED, err, "ii", id, -until_s) : RS_OK;
 }
 
 rs_status rs_history_claim_post(rs_watch_history *h, int64_t now_s, int64_t until_s,
@@ -823,7 +772,7 @@ rs_status rs_history_claim_post(rs_watch_history *h, int64_t now_s, int64_t unti
 
 rs_status rs_history_end_post(rs_watch_history *h, int64_t id, rs_posted outcome, rs_error *err)
 {
-    return mark(h, MARK_POSTED, id, outcome == RS_POST_AGAIN ? -1 : (int64_t)outcome, err);
+    return tell(h, MARK_POSTED, err, "ii", id, outcome == RS_POST_AGAIN ? INT64_C(-1) : (int64_t)outcome);
 }
 
 rs_status rs_history_skip_old_posts(rs_watch_history *h, rs_error *err)

@@ -29,9 +29,7 @@ static rs_status push_again(void *context, const rs_window_values *values, rs_er
 void rs_watch_clear_open(rs_watch *w)
 {
     for (size_t i = 0; i < w->n_open; i++) {
-        rs_free(w->open[i].kind);
-        rs_free(w->open[i].subject);
-        rs_free(w->open[i].culprit);
+        rs_free_all(w->open[i].kind, w->open[i].subject, w->open[i].culprit);
     }
     w->n_open = 0;
 }
@@ -534,8 +532,7 @@ typedef struct columns {
 
 static void columns_clear(columns *c)
 {
-    rs_free(c->ranks);
-    rs_free(c->values);
+    rs_free_all(c->ranks, c->values);
 }
 
 static rs_status make_columns(const rs_forming *f, columns *c, rs_history_window *out, rs_error *err)

@@ -1,6 +1,5 @@
 /* The history as a page shows it: ranks by time, and which windows still have their traces. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -198,8 +197,7 @@ static rs_status add_window(void *context, const rs_window_values *w, rs_error *
 
 static void mapping_clear(mapping *m)
 {
-    rs_free(m->sums);
-    rs_free(m->scratch);
+    rs_free_all(m->sums, m->scratch);
 }
 
 static void survey_clear(survey *s)

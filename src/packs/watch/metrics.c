@@ -102,8 +102,7 @@ static rs_status keep_medians(void *context, const rs_window_values *w, rs_error
 
 static void put_name(rs_writer *writer, const point *p)
 {
-    rs_writer_text(writer, "rankscope_");
-    rs_writer_text(writer, p->name);
+    RS_WRITE(writer, "rankscope_", p->name);
     if (strcmp(p->unit, "s") == 0) rs_writer_text(writer, "_seconds");
     if (strcmp(p->unit, "1") == 0) rs_writer_text(writer, "_ratio");
     if (strcmp(p->unit, "By") == 0) rs_writer_text(writer, "_bytes");
@@ -115,20 +114,16 @@ static void put_head(rs_writer *writer, const point *p)
     put_name(writer, p);
     rs_writer_text(writer, " gauge\n# HELP ");
     put_name(writer, p);
-    rs_writer_char(writer, ' ');
-    rs_writer_text(writer, p->help);
-    rs_writer_char(writer, '\n');
+    RS_WRITE(writer, " ", p->help, "\n");
 }
 
 static void put_point(rs_writer *writer, const point *p)
 {
     put_name(writer, p);
     if (p->kind) {
-        rs_writer_text(writer, "{kind=\"");
-        rs_writer_text(writer, p->kind);
+        RS_WRITE(writer, "{kind=\"", p->kind);
         if (p->rank >= 0) {
-            rs_writer_text(writer, "\",rank=\"");
-            rs_writer_int(writer, p->rank);
+            RS_WRITE(writer, "\",rank=\"", p->rank);
         }
         rs_writer_text(writer, "\"}");
     }

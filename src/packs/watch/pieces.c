@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/try.h"
 #include "table/cells.h"
 
 #define HEAD (64 << 10) /* bytes of a text by which it is recognised */

@@ -100,10 +100,7 @@ void rs_series_free(rs_window_series *s)
 {
     if (!s) return;
     for (size_t i = 0; i < s->n_members; i++) rs_free(s->members[i].tracks);
-    rs_free(s->members);
-    rs_free(s->scratch);
-    rs_free(s->events);
-    rs_free(s);
+    rs_free_all(s->members, s->scratch, s->events, s);
 }
 
 /* ---- ranks -------------------------------------------------------------------------------------------------- */

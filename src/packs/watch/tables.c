@@ -6,7 +6,6 @@
 #include "base/stats.h"
 #include "base/try.h"
 #include "table/record.h"
-#include "text/writer.h"
 #include "watch/watch.h"
 
 #define LISTED 288 /* windows of the table */

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,8 +47,7 @@ rs_status rs_watch_open(const rs_watch_settings *settings, rs_watch **out, rs_er
 
 static void clear_forming(rs_forming *f)
 {
-    rs_free(f->pieces);
-    rs_free(f->files);
+    rs_free_all(f->pieces, f->files);
 }
 
 void rs_watch_close(rs_watch *w)
@@ -58,15 +56,10 @@ void rs_watch_close(rs_watch *w)
     for (size_t i = 0; i < w->n_forming; i++) clear_forming(&w->forming[i]);
     for (size_t i = 0; i < N_RECENT; i++) clear_forming(&w->recent[i]);
     for (size_t i = 0; i < w->n_conditions; i++) {
-        rs_free(w->conditions[i].id);
-        rs_free(w->conditions[i].subject);
-        rs_free(w->conditions[i].text);
+        rs_free_all(w->conditions[i].id, w->conditions[i].subject, w->conditions[i].text);
     }
     rs_watch_clear_open(w);
-    rs_free(w->open);
-    rs_free(w->conditions);
-    rs_free(w->forming);
-    rs_free(w->files);
+    rs_free_all(w->open, w->conditions, w->forming, w->files);
     rs_strings_clear(&w->paths);
     rs_series_free(w->series);
     rs_history_close(w->history);
@@ -285,8 +278,7 @@ static rs_status read_files(rs_watch *w, rs_watch_round *round, rs_problems *pro
     if (status == RS_OK) status = rs_workers_run(r.n, jobs, read_one, &r, err);
     if (status == RS_OK) status = take_pieces(w, &r, round, problems, err);
     for (size_t i = 0; r.pieces && i < r.n; i++) rs_pieces_clear(&r.pieces[i]);
-    rs_free(r.pieces);
-    rs_free(r.files);
+    rs_free_all(r.pieces, r.files);
     pthread_mutex_destroy(&r.lock);
     return status;
 }

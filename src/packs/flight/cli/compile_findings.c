@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/try.h"
 #include "flight/cli/flight.h"
-#include "rankscope/job.h"
 
 #define MARK "dedicated_log_torch_trace"
 #define DEEP 4

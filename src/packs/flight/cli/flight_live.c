@@ -35,15 +35,13 @@ typedef struct workers {
 static void gathered_clear(gathered *g)
 {
     for (size_t i = 0; i < g->n; i++) rs_fetch_clear(&g->fetches[i]);
-    rs_free(g->fetches);
-    rs_free(g->answers);
+    rs_free_all(g->fetches, g->answers);
     *g = (gathered){0};
 }
 
 static void workers_clear(workers *w)
 {
-    rs_free(w->ranks);
-    rs_free(w->addresses);
+    rs_free_all(w->ranks, w->addresses);
     *w = (workers){0};
 }
 

@@ -1,6 +1,5 @@
 /* Sources of a running job that are asked next to its dumps and servers: NCCL's RAS, and Prometheus for what DCGM measures. */
 #define _POSIX_C_SOURCE 200809L
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,7 +8,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "flight/cli/flight.h"
 
 #define POINTS 960 /* of a series, at most: a clock of two hours each 7.5 s */

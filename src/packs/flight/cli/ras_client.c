@@ -5,7 +5,6 @@
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -13,7 +12,6 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "base/try.h"
 #include "flight/cli/flight.h"
 
 #define PORT "28028"

@@ -1,6 +1,5 @@
 /* report --tracelens: TraceLens' sheets as one CSV file each, or as a workbook. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,8 +8,6 @@
 #include "base/real.h"
 #include "base/try.h"
 #include "cli/cli.h"
-#include "rankscope/tracelens.h"
-#include "rankscope/tracelens_compare.h"
 #include "output/xlsx.h"
 
 static rs_status make_folder(const char *path, rs_error *err)

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/real.h"
@@ -176,11 +175,7 @@ static rs_status print(void *context, const rs_watch_message *m, rs_error *err)
     if (own->is_lines) {
         put_message(&writer, m);
     } else {
-        rs_writer_char(&writer, '[');
-        rs_writer_int(&writer, m->id);
-        rs_writer_text(&writer, "] ");
-        rs_writer_text(&writer, m->text);
-        rs_writer_char(&writer, '\n');
+        RS_WRITE(&writer, "[", m->id, "] ", m->text, "\n");
     }
     rs_status status = rs_writer_finish(&writer, err);
     if (status == RS_OK && fflush(stdout) == 0) return RS_OK;
@@ -508,11 +503,9 @@ static void put_state(rs_writer *writer, const void *context)
 {
     const watch_request *own = context;
     size_t n = rs_watch_n_open(own->watch);
-    rs_writer_uint(writer, own->n_windows);
-    rs_writer_text(writer, own->n_windows == 1 ? " window added; " : " windows added; ");
+    RS_WRITE(writer, own->n_windows, own->n_windows == 1 ? " window added; " : " windows added; ");
     if (n) {
-        rs_writer_uint(writer, n);
-        rs_writer_text(writer, n == 1 ? " change goes on.\n" : " changes go on.\n");
+        RS_WRITE(writer, n, n == 1 ? " change goes on.\n" : " changes go on.\n");
     } else {
         rs_writer_text(writer, "no change goes on.\n");
     }

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "base/system.h"
-#include "base/try.h"
 #include "cli/cli.h"
 
 #define HEAD 4096

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/try.h"
 #include "base/loopback.h"
 
 #define MAX_REQUEST 4096 /* bytes of a request's head that are looked at */
@@ -118,8 +117,7 @@ static void release(rs_metrics_server *s)
     for (int i = 0; i < 2; i++)
         if (s->stop[i] >= 0) close(s->stop[i]);
     pthread_mutex_destroy(&s->lock);
-    rs_free(s->text);
-    rs_free(s);
+    rs_free_all(s->text, s);
 }
 
 rs_status rs_metrics_serve(unsigned port, unsigned *taken, rs_metrics_server **out, rs_error *err)

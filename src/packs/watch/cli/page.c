@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "cli/cli.h"
-#include "rankscope/report.h"
 #include "rankscope/watch.h"
 
 typedef struct page {

@@ -1,0 +1,43 @@
+/* A macro for each of a list of arguments, 32 at most: RS_EACH(f, with, a, b) is f(with, a), f(with, b). */
+#pragma once
+
+/* clang-format off */
+#define RS_EACH(f, with, ...) RS_EACH_COUNTED(RS_N_ARGUMENTS(__VA_ARGS__), f, with, __VA_ARGS__)
+
+#define RS_N_ARGUMENTS(...) RS_ARGUMENT_33(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define RS_ARGUMENT_33(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...) n
+#define RS_EACH_COUNTED(n, f, with, ...) RS_EACH_JOINED(n, f, with, __VA_ARGS__)
+#define RS_EACH_JOINED(n, f, with, ...) RS_EACH_##n(f, with, __VA_ARGS__)
+#define RS_EACH_1(f, with, x) f(with, x)
+#define RS_EACH_2(f, with, x, ...) f(with, x), RS_EACH_1(f, with, __VA_ARGS__)
+#define RS_EACH_3(f, with, x, ...) f(with, x), RS_EACH_2(f, with, __VA_ARGS__)
+#define RS_EACH_4(f, with, x, ...) f(with, x), RS_EACH_3(f, with, __VA_ARGS__)
+#define RS_EACH_5(f, with, x, ...) f(with, x), RS_EACH_4(f, with, __VA_ARGS__)
+#define RS_EACH_6(f, with, x, ...) f(with, x), RS_EACH_5(f, with, __VA_ARGS__)
+#define RS_EACH_7(f, with, x, ...) f(with, x), RS_EACH_6(f, with, __VA_ARGS__)
+#define RS_EACH_8(f, with, x, ...) f(with, x), RS_EACH_7(f, with, __VA_ARGS__)
+#define RS_EACH_9(f, with, x, ...) f(with, x), RS_EACH_8(f, with, __VA_ARGS__)
+#define RS_EACH_10(f, with, x, ...) f(with, x), RS_EACH_9(f, with, __VA_ARGS__)
+#define RS_EACH_11(f, with, x, ...) f(with, x), RS_EACH_10(f, with, __VA_ARGS__)
+#define RS_EACH_12(f, with, x, ...) f(with, x), RS_EACH_11(f, with, __VA_ARGS__)
+#define RS_EACH_13(f, with, x, ...) f(with, x), RS_EACH_12(f, with, __VA_ARGS__)
+#define RS_EACH_14(f, with, x, ...) f(with, x), RS_EACH_13(f, with, __VA_ARGS__)
+#define RS_EACH_15(f, with, x, ...) f(with, x), RS_EACH_14(f, with, __VA_ARGS__)
+#define RS_EACH_16(f, with, x, ...) f(with, x), RS_EACH_15(f, with, __VA_ARGS__)
+#define RS_EACH_17(f, with, x, ...) f(with, x), RS_EACH_16(f, with, __VA_ARGS__)
+#define RS_EACH_18(f, with, x, ...) f(with, x), RS_EACH_17(f, with, __VA_ARGS__)
+#define RS_EACH_19(f, with, x, ...) f(with, x), RS_EACH_18(f, with, __VA_ARGS__)
+#define RS_EACH_20(f, with, x, ...) f(with, x), RS_EACH_19(f, with, __VA_ARGS__)
+#define RS_EACH_21(f, with, x, ...) f(with, x), RS_EACH_20(f, with, __VA_ARGS__)
+#define RS_EACH_22(f, with, x, ...) f(with, x), RS_EACH_21(f, with, __VA_ARGS__)
+#define RS_EACH_23(f, with, x, ...) f(with, x), RS_EACH_22(f, with, __VA_ARGS__)
+#define RS_EACH_24(f, with, x, ...) f(with, x), RS_EACH_23(f, with, __VA_ARGS__)
+#define RS_EACH_25(f, with, x, ...) f(with, x), RS_EACH_24(f, with, __VA_ARGS__)
+#define RS_EACH_26(f, with, x, ...) f(with, x), RS_EACH_25(f, with, __VA_ARGS__)
+#define RS_EACH_27(f, with, x, ...) f(with, x), RS_EACH_26(f, with, __VA_ARGS__)
+#define RS_EACH_28(f, with, x, ...) f(with, x), RS_EACH_27(f, with, __VA_ARGS__)
+#define RS_EACH_29(f, with, x, ...) f(with, x), RS_EACH_28(f, with, __VA_ARGS__)
+#define RS_EACH_30(f, with, x, ...) f(with, x), RS_EACH_29(f, with, __VA_ARGS__)
+#define RS_EACH_31(f, with, x, ...) f(with, x), RS_EACH_30(f, with, __VA_ARGS__)
+#define RS_EACH_32(f, with, x, ...) f(with, x), RS_EACH_31(f, with, __VA_ARGS__)
+/* clang-format on */
