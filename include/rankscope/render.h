@@ -90,6 +90,9 @@ typedef struct rs_pages {
     rs_status (*again)(void *context, rs_error *err);
     /* Problems and notes that json writes behind the rows; NULL: there are none. */
     const rs_result *(*told)(void *context);
+    /* Whether to go on, where the form holds so many bytes in addition to a page: asked before each write and while pages are
+     * laid out or collected. A refusal ends the rendering with this error. NULL: always. */
+    rs_status (*check)(void *context, uint64_t held, rs_error *err);
 } rs_pages;
 
 /* Whether rs_render_pages takes these settings: every form does that is written here, without a budget. */

@@ -120,15 +120,17 @@ static bool asks_nothing(const rs_options *o)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    RS_TRY(rs_replay_check(run->options, err));
+    bool shares;
+    RS_TRY(rs_replay_check(run->options, &shares, err));
     if (rs_skeletons_too_many(run, trace)) return RS_OK;
-    return rs_replay_asks_shares(run->options) ? rs_skeletons_shared(run, trace, partial, err)
-                                               : rs_skeletons_rank(run, trace, partial, err);
+    return shares ? rs_skeletons_shared(run, trace, partial, err)
+                  : rs_skeletons_rank(run, trace, partial, err);
 }
 
 static uint64_t more_columns(const rs_options *given)
 {
-    return rs_replay_asks_shares(given) ? rs_skeletons_shared_columns() : 0;
+    bool shares;
+    return rs_replay_check(given, &shares, NULL) == RS_OK && shares ? rs_skeletons_shared_columns() : 0;
 }
 
 /* ---- all ranks ----------------------------------------------------------------------------------------- */

@@ -17,9 +17,7 @@ rs_status rs_replay_put_map(const rs_run *run, const rs_replayed *replayed, cons
                             rs_table *table, rs_error *err);
 /* Whether any of them is given. */
 bool rs_replay_asks(const rs_options *options);
-/* Whether any of them is about work that is shared out: ranks bring shares then. */
-bool rs_replay_asks_shares(const rs_options *options);
-/* Refuses a question that cannot be understood, before anything is read. */
-rs_status rs_replay_check(const rs_options *options, rs_error *err);
+/* Refuses a question that cannot be understood, before anything is read. *shares: one is about work that is shared out, so ranks bring shares. */
+rs_status rs_replay_check(const rs_options *options, bool *shares, rs_error *err);
 
 #endif

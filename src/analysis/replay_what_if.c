@@ -117,22 +117,14 @@ bool rs_replay_asks(const rs_options *options)
            rs_options_flag(options, "no-loader");
 }
 
-bool rs_replay_asks_shares(const rs_options *options)
+rs_status rs_replay_check(const rs_options *options, bool *shares, rs_error *err)
 {
     questions q;
-    bool asks = false;
-    if (read_questions(options, &q, NULL) == RS_OK)
-        for (size_t i = 0; i < q.n; i++)
-            for (size_t k = 0; k < q.items[i].edits.n; k++)
-                asks |= q.items[i].edits.edits[k].kind == RS_EDIT_SHARD;
-    clear_questions(&q);
-    return asks;
-}
-
-rs_status rs_replay_check(const rs_options *options, rs_error *err)
-{
-    questions q;
+    *shares = false;
     rs_status status = read_questions(options, &q, err);
+    for (size_t i = 0; i < q.n; i++)
+        for (size_t k = 0; k < q.items[i].edits.n; k++)
+            *shares |= q.items[i].edits.edits[k].kind == RS_EDIT_SHARD;
     clear_questions(&q);
     return status;
 }

@@ -111,6 +111,16 @@ static rs_status unknown_option(const rs_command *command, const char *name, rs_
                    command->name);
 }
 
+bool rs_arguments_know(const rs_command *command, const char *word)
+{
+    char name[64];
+    size_t group = 0, n = strcspn(word + 2, "=");
+    if (n >= sizeof name) return false;
+    memcpy(name, word + 2, n);
+    name[n] = '\0';
+    return find_spec(command, name, &group) != NULL;
+}
+
 /* Where the values of an option that may be given again are kept; NULL for the others. */
 static rs_repeated *repeated_of(const rs_command *command, rs_arguments *arguments, const char *name)
 {

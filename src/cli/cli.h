@@ -240,6 +240,8 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out);
 rs_status rs_arguments_parse(const rs_command *command, int argc, char **argv, rs_arguments *out,
                              rs_error *err);
 void rs_arguments_clear(rs_arguments *arguments);
+/* Whether the command has the option of a word that begins with "--". */
+bool rs_arguments_know(const rs_command *command, const char *word);
 /* The options of the group that has the name; a name nobody has is a programming error. */
 const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments *arguments, const char *name);
 /* The short form of an option ('o' for "output"), 0 if it has none. */

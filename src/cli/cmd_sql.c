@@ -162,6 +162,11 @@ static rs_status again(void *context, rs_error *err)
     return RS_OK;
 }
 
+static rs_status check_limits(void *context, uint64_t held, rs_error *err)
+{
+    return rs_sql_check(((rs_sql_request *)((rs_request *)context)->own)->session, held, err);
+}
+
 static const rs_result *told(void *context)
 {
     return rs_sql_told(((rs_sql_request *)((rs_request *)context)->own)->session);
@@ -173,7 +178,7 @@ static rs_status write_rows(void *context, const rs_sink *sink, rs_error *err)
     rs_request *r = context;
     rs_sql_request *q = r->own;
     const rs_output_form *form = r->render.form;
-    const rs_pages pages = {r, next_page, again, told};
+    const rs_pages pages = {r, next_page, again, told, check_limits};
     bool apart = !rs_renders_as(&r->render, "jsonl") && !rs_renders_as(&r->render, "json"), there;
     RS_TRY(rs_sql_begin(q->session, q->query, err));
     RS_TRY(rs_sql_next(q->session, &there, err));

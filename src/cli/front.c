@@ -263,6 +263,14 @@ static bool is_answer(int code)
     return code == RS_EXIT_OK || code == RS_EXIT_FOUND || code == RS_EXIT_LOSS;
 }
 
+/* An option that the chosen command does not have; NULL: it has all. A word after one that takes a value is no option. */
+static const char *unknown_option(const rs_command *command, int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strncmp(argv[i], "--", 2) == 0 && !rs_arguments_know(command, argv[i])) return argv[i];
+    return NULL;
+}
+
 /* paths: as the user gave them, after RECURSIVE. */
 static int answer(const door *d, const kind *chosen, int argc, char **argv, const char **paths,
                   size_t n_paths)
@@ -271,6 +279,13 @@ static int answer(const door *d, const kind *chosen, int argc, char **argv, cons
     if (!chosen->command.body) {
         rs_complain("%zu %s%s: see `rankscope %s --help`", chosen->n, chosen->input->title,
                     chosen->n == 1 ? "" : "s", chosen->command.name);
+        return RS_EXIT_USAGE;
+    }
+    const char *unknown = unknown_option(&chosen->command, argc, argv);
+    if (unknown) {
+        rs_complain("%zu %s%s: `rankscope %s` answers, which has no option %.60s; see `rankscope %s --help`",
+                    chosen->n, chosen->input->title, chosen->n == 1 ? "" : "s", chosen->command.name, unknown,
+                    chosen->command.name);
         return RS_EXIT_USAGE;
     }
     if (!make_words(d, chosen, argc, argv, &w)) {
@@ -323,7 +338,7 @@ static int complain_unknown(const door *d, const char *path)
         rs_complain("%s: there is no file in this folder", path);
     else
         rs_complain(
-            "%s: no trace, flight-recorder dump, log, memory snapshot or torch.compile log among %zu file%s, such as %s; `rankscope "
+            "%s: no trace, flight-recorder dump, log, memory snapshot, torch.compile log or overlap metrics among %zu file%s, such as %s; `rankscope "
             "COMMAND %s` says what a command makes of it",
             path, d->seen, d->seen == 1 ? "" : "s", d->first_unknown ? d->first_unknown : "", path);
     return RS_EXIT_INPUT;

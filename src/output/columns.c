@@ -123,6 +123,17 @@ rs_status rs_out_columns_collect(rs_out_columns *columns, const rs_table *page, 
     return RS_OK;
 }
 
+uint64_t rs_out_columns_bytes(const rs_out_columns *columns)
+{
+    uint64_t n = 0;
+    for (size_t at = 0; at < columns->n; at++) {
+        const rs_strings *texts = &columns->items[at].texts;
+        n += texts->arena.total + texts->capacity * sizeof *texts->items +
+             texts->n_slots * sizeof *texts->slots;
+    }
+    return n;
+}
+
 void rs_out_columns_collected(rs_out_columns *columns)
 {
     for (size_t at = 0; at < columns->n; at++)

@@ -34,6 +34,8 @@ void rs_out_columns_clear(rs_out_columns *columns);
  * Both are RS_ERR_USAGE for a page of other types, turn_to for a text that was not collected. */
 rs_status rs_out_columns_collect(rs_out_columns *columns, const rs_table *page, rs_error *err);
 void rs_out_columns_collected(rs_out_columns *columns);
+/* Bytes that the lists take. */
+uint64_t rs_out_columns_bytes(const rs_out_columns *columns);
 rs_status rs_out_columns_turn_to(rs_out_columns *columns, const rs_table *page, rs_error *err);
 
 /* How many texts the list of a text column has. */

@@ -36,6 +36,9 @@ typedef rs_status (*rs_page_fn)(void *context, rs_writer *writer, const rs_table
 rs_status rs_pages_each(const rs_pages *pages, size_t rows, rs_page_fn write, void *context,
                         rs_writer *writer, const rs_render_settings *settings, rs_error *err);
 
+/* Whether to go on, where the form holds so many bytes in addition to the page. The writer asks, too. */
+rs_status rs_pages_check(const rs_pages *pages, uint64_t held, rs_error *err);
+
 /* The rows that the build collected, text first, ended by NULL. */
 extern const rs_output_form *const rs_output_form_rows[];
 

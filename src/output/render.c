@@ -115,19 +115,42 @@ rs_status rs_pages_each(const rs_pages *pages, size_t rows, rs_page_fn write, vo
     return RS_OK; /* who finishes the writer tells that it failed */
 }
 
+rs_status rs_pages_check(const rs_pages *pages, uint64_t held, rs_error *err)
+{
+    return pages->check ? pages->check(pages->context, held, err) : RS_OK;
+}
+
+/* A sink that asks before each write whether to go on. */
+typedef struct checked {
+    const rs_pages *pages;
+    const rs_sink *sink;
+    rs_error why; /* it does not */
+} checked;
+
+static bool write_checked(void *context, const char *bytes, size_t n)
+{
+    checked *c = context;
+    return rs_pages_check(c->pages, 0, &c->why) == RS_OK && c->sink->write(c->sink->context, bytes, n);
+}
+
 rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *given, const rs_sink *sink,
                           rs_error *err)
 {
     rs_writer writer;
     rs_render_settings settings;
+    checked check = {pages, sink, RS_ERROR_INIT};
+    const rs_sink asking = {write_checked, &check};
     RS_TRY(read_settings(given, &settings, err));
     if (!settings.form->pages || settings.budget)
         return rs_fail(err, RS_ERR_USAGE,
                        settings.form->elsewhere ? "%s" : "--format %s is not written by pages",
                        settings.form->elsewhere ? settings.form->elsewhere : settings.form->name);
-    rs_writer_init(&writer, sink);
+    rs_writer_init(&writer, &asking);
     RS_TRY(settings.form->pages(&writer, pages, &settings, err));
-    return rs_writer_finish(&writer, err);
+    rs_status status = rs_writer_finish(&writer, err);
+    if (check.why.status == RS_OK) return status;
+    if (err) *err = check.why;
+    return check.why.status;
 }
 
 static rs_status put_headline(const rs_face *face, const rs_result *result, rs_page *layout, rs_error *err)

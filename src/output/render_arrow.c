@@ -406,6 +406,7 @@ static rs_status collect(arrow_writer *w, const rs_pages *pages, rs_table **mode
         settled = settled && *model && same_types(*model, page);
         if (status == RS_OK && settled) status = rs_out_columns_collect(&w->columns, page, err);
         rs_table_free(page);
+        if (status == RS_OK) status = rs_pages_check(pages, rs_out_columns_bytes(&w->columns), err);
     }
     rs_out_columns_collected(&w->columns);
     if (status == RS_OK) status = pages->again(pages->context, err);

@@ -576,6 +576,14 @@ rs_status rs_sql_page(rs_sql_session *s, size_t most_rows, rs_table **page, rs_e
     return take_page(s, most_rows ? most_rows : 1, bytes, page, err ? err : &local);
 }
 
+rs_status rs_sql_check(rs_sql_session *s, uint64_t held, rs_error *err)
+{
+    s->rows_memory = held;
+    bool stops = rs_sql_must_stop(s);
+    s->rows_memory = 0;
+    return stops ? rs_sql_explain_stop(s, err) : RS_OK;
+}
+
 void rs_sql_again(rs_sql_session *s)
 {
     if (s->rows) rs_sql_rows_again(s->rows);

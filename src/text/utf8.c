@@ -57,7 +57,7 @@ size_t rs_text_width(const char *text, size_t length)
     size_t width = 0;
     for (size_t i = 0; i < length;) {
         uint32_t code = 0;
-        size_t n = rs_utf8_next(text + i, length - i, &code);
+        size_t n = (unsigned char)text[i] < 0x80 ? 1 : rs_utf8_next(text + i, length - i, &code);
         width += n ? rs_utf8_width(code) : 1;
         i += n ? n : 1;
     }
@@ -91,6 +91,10 @@ size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out)
     size_t used = 0;
     for (size_t i = 0; i < length;) {
         uint32_t code = 0;
+        if (text[i] >= 0x20 && text[i] < 0x7F) {
+            out[used++] = text[i++];
+            continue;
+        }
         size_t n = rs_utf8_next(text + i, length - i, &code);
         if (n && (code == '\t' || code == '\n' || code == '\r')) {
             out[used++] = ' ';

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/system.h"
+#include "view/windows.h"
 
 rs_status rs_view_make_token(char token[RS_VIEW_TOKEN], rs_error *err)
 {
@@ -148,8 +149,12 @@ rs_view_answer rs_view_route(const rs_view_routes *routes, const rs_view_request
     bool from_ui = request->origin && strcmp(request->origin, routes->ui_origin) == 0;
     bool foreign = request->origin && !from_ui && !is_our_origin(routes, request->origin);
     rs_view_answer found = find(routes, request->path);
+    const bool no_window = found.window && !rs_view_windows_has(routes->windows, found.window);
     if (foreign || (from_ui && (found.api || (found.resource && !found.resource->for_the_ui))))
         return (rs_view_answer){.status = 403, .message = "Pages of this origin may not read it."};
+    if (no_window && (found.api || found.resource))
+        return (rs_view_answer){.status = 404,
+                                .message = "None of the given paths holds a trace of this window."};
     const bool about_reading = found.api && !posts && strcmp(found.api, RS_VIEW_PROGRESS) == 0;
     if (about_reading || (found.api && rs_explorer_desk_of(found.api, posts) != RS_DESK_NONE))
         return (rs_view_answer){.status = 200, .api = found.api, .window = found.window};

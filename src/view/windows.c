@@ -96,12 +96,23 @@ static opened *begin(rs_view_windows *all, const window *w)
     return all->open[all->n_open++] = o;
 }
 
-rs_view_reading *rs_view_windows_open(rs_view_windows *all, int64_t number, const char **why)
+static window *find(const rs_view_windows *all, int64_t number)
 {
     window *w = all->items;
     while (w < all->items + all->n && w->number != number) w++;
-    *why = "None of the given paths holds a trace of this window.";
-    if (w == all->items + all->n) return NULL;
+    return w < all->items + all->n ? w : NULL;
+}
+
+bool rs_view_windows_has(const rs_view_windows *all, int64_t number)
+{
+    return find(all, number) != NULL;
+}
+
+rs_view_reading *rs_view_windows_open(rs_view_windows *all, int64_t number, const char **why)
+{
+    window *w = find(all, number);
+    *why = "There is no such window.";
+    if (!w) return NULL;
     *why =
         "Eight windows are open, which is the most at a time. Start rankscope view again to look at others.";
     if (!w->opened && all->n_open == RS_VIEW_OPEN_WINDOWS) return NULL;

@@ -10,7 +10,7 @@
 /* Rows with whole numbers, numbers, texts and unknown cells; %d is how many. */
 static const char rows[] =
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < %d) "
-    "SELECT x, x * 0.5 AS half, 'n' || x %% 13 AS name, iif(x %% 7, x, NULL) AS some FROM c";
+    "SELECT x, x * 0.5 AS half, 'n' || (x %% 13) AS name, iif(x %% 7, x, NULL) AS some FROM c";
 
 static const char trace[] =
     "{\"traceEvents\": [{\"ph\":\"X\",\"ts\":1,\"dur\":5,\"name\":\"a\",\"cat\":\"kernel\","
@@ -22,6 +22,8 @@ typedef struct fixture {
     size_t most; /* rows that a page may have, whatever the form wants; 0: that */
     size_t n_pages, largest;
     unsigned agains;
+    unsigned checks, last_check; /* how often it was asked whether to go on, and when to refuse; 0: never */
+    uint64_t held;               /* the most */
 } fixture;
 
 static void begin_with(fixture *f, rs_sql_settings sql)
@@ -70,12 +72,19 @@ static const rs_result *told(void *context)
     return rs_sql_told(((fixture *)context)->session);
 }
 
+static rs_status check(void *context, uint64_t held, rs_error *err)
+{
+    fixture *f = context;
+    if (held > f->held) f->held = held;
+    return ++f->checks == f->last_check ? rs_fail(err, RS_ERR_LIMIT, "no further") : RS_OK;
+}
+
 /* One statement, by pages. */
 static rs_status stream(fixture *f, const char *query, const rs_render_settings *settings, collected *out,
                         rs_error *err)
 {
     const rs_sink sink = {collect, out};
-    const rs_pages pages = {f, next, again, told};
+    const rs_pages pages = {f, next, again, told, check};
     rs_result result;
     bool there = false;
     f->n_pages = f->largest = f->agains = 0;
@@ -257,7 +266,7 @@ static void test_limits(void **state)
     rs_error err = RS_ERROR_INIT;
     bool there;
     begin_with(&f, sql);
-    const rs_pages pages = {&f, next, again, told};
+    const rs_pages pages = {&f, next, again, told, NULL};
     snprintf(query, sizeof query, "%sSELECT x, 'a text' AS y FROM c", endless);
     assert_int_equal(rs_sql_begin(f.session, query, NULL), RS_OK);
     assert_int_equal(rs_sql_begin(f.session, query, NULL), RS_ERR_USAGE);
@@ -284,6 +293,112 @@ static void test_limits(void **state)
     rs_table *page;
     assert_int_equal(rs_sql_page(f.session, 10, &page, NULL), RS_ERR_USAGE);
     assert_int_equal(rs_sql_next(f.session, &there, NULL), RS_ERR_USAGE);
+    end(&f);
+}
+
+/* Whoever writes pages asks whether to go on, and ends where it is not to: every form, while rows are laid out and while they are written. */
+static void test_checks(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"csv", "jsonl", "json", "text", "md", "arrow", "arrows"};
+    fixture f;
+    char query[400];
+    begin(&f);
+    snprintf(query, sizeof query, rows, 70000);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find(forms[i])};
+        collected out = {0};
+        f.checks = f.last_check = 0;
+        f.held = 0;
+        assert_int_equal(stream(&f, query, &settings, &out, NULL), RS_OK);
+        assert_true(f.checks >= out.n / 32768);
+        assert_int_equal(f.held > 13 * 3, strncmp(forms[i], "arrow", 5) == 0);
+        assert_true(f.held < 1 << 20);
+        collected_clear(&out);
+        const unsigned all = f.checks;
+        for (unsigned last = 1; last <= all; last += 1 + all / 5) {
+            rs_error err = RS_ERROR_INIT;
+            char line[2048];
+            f.checks = 0;
+            f.last_check = last;
+            if (stream(&f, query, &settings, &out, &err) != RS_ERR_LIMIT) fail_msg("%s goes on", forms[i]);
+            assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "no further"));
+            assert_int_equal(f.checks, last);
+            collected_clear(&out);
+        }
+    }
+    /* a page whose layout takes long is left before anything is written */
+    const rs_render_settings as_text = {.size = sizeof as_text, .form = rs_output_form_find("text")};
+    collected out = {0};
+    f.checks = 0;
+    f.last_check = 2;
+    assert_int_equal(stream(&f, query, &as_text, &out, NULL), RS_ERR_LIMIT);
+    assert_int_equal(out.n, 0);
+    collected_clear(&out);
+    end(&f);
+}
+
+/* What held in addition to a page is within the memory of the session, too, and its user may end it. */
+static bool never(void *context)
+{
+    return !*(bool *)context;
+}
+
+static void test_check_of_a_session(void **state)
+{
+    (void)state;
+    bool ends = false, there;
+    rs_sql_settings sql = {.max_memory = 1 << 20, .goes_on = never, .context = &ends};
+    rs_error err = RS_ERROR_INIT;
+    rs_result result;
+    fixture f;
+    begin_with(&f, sql);
+    assert_int_equal(rs_sql_begin(f.session, "SELECT 1; SELECT 2; SELECT 3", NULL), RS_OK);
+    assert_int_equal(rs_sql_next(f.session, &there, NULL), RS_OK);
+    assert_int_equal(rs_sql_check(f.session, 0, &err), RS_OK);
+    assert_int_equal(rs_sql_check(f.session, 900000, &err), RS_OK);
+    assert_int_equal(rs_sql_check(f.session, (1 << 20) + 1, &err), RS_ERR_LIMIT);
+    assert_int_equal(rs_sql_check(f.session, 0, &err), RS_ERR_LIMIT); /* it has ended */
+    rs_sql_end(f.session, &result);
+    rs_result_clear(&result);
+    assert_int_equal(rs_sql_begin(f.session, "SELECT 1", NULL), RS_OK);
+    assert_int_equal(rs_sql_next(f.session, &there, NULL), RS_OK);
+    assert_int_equal(rs_sql_check(f.session, 0, &err), RS_OK);
+    ends = true;
+    assert_int_equal(rs_sql_check(f.session, 0, &err), RS_ERR_CANCELLED);
+    rs_sql_end(f.session, &result);
+    rs_result_clear(&result);
+    end(&f);
+}
+
+/* A table of some screens and a longer one are laid out by two programs: rows of both are the same bytes. */
+static void test_long_text(void **state)
+{
+    (void)state;
+    static const char query[] =
+        "WITH RECURSIVE c(x) AS (SELECT 0 UNION ALL SELECT x + 1 FROM c WHERE x < %d) SELECT x, "
+        "CASE x %% 9 WHEN 0 THEN '' WHEN 1 THEN 'blank at the end ' WHEN 2 THEN ' blank' WHEN 3 THEN NULL WHEN 4 THEN '\xE8\xA1\xA8' || x "
+        "WHEN 5 THEN 'e' || char(769) WHEN 6 THEN char(27) || '[1m' WHEN 7 THEN char(9) ELSE 'a longer text than others' END AS name, "
+        "iif(x %% 4, x * 0.25, NULL) AS quarter, iif(x %% 5, 'x', '') AS last FROM c";
+    fixture f;
+    char line[800];
+    begin(&f);
+    for (int kind = 0; kind < 3; kind++) {
+        const rs_render_settings settings = {.size = sizeof settings,
+                                             .form = rs_output_form_find("text"),
+                                             .utf8 = kind < 2,
+                                             .width = kind == 1 ? 45 : 0};
+        collected shorter = {0}, longer = {0};
+        snprintf(line, sizeof line, query, 1023);
+        assert_int_equal(stream(&f, line, &settings, &shorter, NULL), RS_OK);
+        snprintf(line, sizeof line, query, 1024);
+        assert_int_equal(stream(&f, line, &settings, &longer, NULL), RS_OK);
+        assert_true(longer.n > shorter.n);
+        for (size_t i = 0; i < shorter.n; i++)
+            if (shorter.text[i] != longer.text[i]) fail_msg("kind %d: byte %zu differs", kind, i);
+        collected_clear(&shorter);
+        collected_clear(&longer);
+    }
     end(&f);
 }
 
@@ -346,8 +461,15 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes),  cmocka_unit_test(test_text),   cmocka_unit_test(test_types),
-        cmocka_unit_test(test_random),      cmocka_unit_test(test_limits), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_check_of_a_session),
+        cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

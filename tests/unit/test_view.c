@@ -115,6 +115,9 @@ static void test_routes_of_windows(void **state)
     rs_job_settings settings = {.size = sizeof settings};
     rs_view_windows *windows = rs_view_windows_create(&settings);
     assert_non_null(windows);
+    static const int64_t numbers[] = {1, 3, 12, 999999999999999999};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        assert_int_equal(rs_view_windows_add(windows, numbers[i], NULL, 0, NULL), RS_OK);
     rs_view_routes routes = {.token = TOKEN,
                              .port = 9001,
                              .resources = resources,
@@ -140,6 +143,10 @@ static void test_routes_of_windows(void **state)
         {"GET", "window//", NULL, 404, 0},
         {"GET", "window/3/api/other", NULL, 404, 0},
         {"GET", "window/3/x", NULL, 404, 0},
+        {"GET", "window/2/", NULL, 404, 0}, /* there is none */
+        {"GET", "window/2/api/map", NULL, 404, 0},
+        {"GET", "window/13/api/progress", NULL, 404, 0},
+        {"POST", "window/4/api/sql", NULL, 404, 0},
         {"GET", "api/map", NULL, 404, 0},
         {"GET", "api/progress", NULL, 404, 0},
     };

@@ -492,7 +492,7 @@ await group('weeks of a watched job', async () => {
     await explored();
     check('a click on the map opens the window there', /\/window\/1[678]\/$/.test(new URL(page.url()).pathname), page.url());
     const ask = (path) => fetch(`${address}${path}`);
-    check('a window without traces', (await ask('window/7/api/progress')).status === 503);
+    check('a window without traces', (await ask('window/7/api/progress')).status === 404);
     check('a job that there is none of', (await ask('api/job')).status === 404);
     const settled = async (number) => {
         for (;;) {

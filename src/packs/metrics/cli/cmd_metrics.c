@@ -1,7 +1,10 @@
 /* rankscope metrics: reads labelled directories of rank files, writes summary.json and a picture a label, and
  * prints the tables. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -32,6 +35,8 @@ static const rs_option_spec specs[] = {
     {"jobs", RS_OPTION_INT, "N", NULL, NULL, "worker threads (default: one for each core)"},
 };
 
+#define BRIEF_TABLES 2 /* the runs and how they compare: what the front door shows */
+
 /* ---- checking the request ------------------------------------------------------------------------------ */
 
 static rs_status choose(rs_request *r, rs_error *err)
@@ -58,15 +63,13 @@ static rs_status check(rs_request *r, rs_error *err)
                *gate = rs_request_text(r, "fail-on");
     size_t n_directories = rs_request_repeated(r, "log-dir")->n,
            n_labels = rs_request_repeated(r, "label")->n;
-    if (r->arguments.n_paths)
-        return rs_fail(err, RS_ERR_USAGE, "what is \"%.80s\"? Directories are given with --log-dir",
-                       r->arguments.paths[0]);
-    if (!n_directories)
-        return rs_fail(err, RS_ERR_USAGE, "which runs? --log-dir DIR --label NAME, once or several times");
+    if (!n_directories && !r->arguments.n_paths)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "which runs? DIR..., or --log-dir DIR --label NAME once or several times");
     if (n_directories != n_labels)
         return rs_fail(err, RS_ERR_USAGE, "%zu --log-dir but %zu --label: each directory needs its label",
                        n_directories, n_labels);
-    if (!rs_request_text(r, "output"))
+    if (n_directories && !rs_request_text(r, "output"))
         return rs_fail(err, RS_ERR_USAGE, "where to? --output DIR receives summary.json");
     if (!reference != !candidate && !is_aorta(r))
         return rs_fail(err, RS_ERR_USAGE, "--%s needs --%s", reference ? "reference" : "candidate",
@@ -145,6 +148,7 @@ static rs_status write_summary(const char *folder, rs_metrics *m, rs_error *err)
 static rs_status write_files(const rs_request *r, rs_metrics *m, rs_error *err)
 {
     const char *folder = rs_request_text(r, "output");
+    if (!folder) return RS_OK;
     rs_status status = make_folder(folder, err);
     bool plots = !rs_request_flag(r, "no-plots");
     if (plots && !rs_metrics_can_plot()) {
@@ -158,6 +162,40 @@ static rs_status write_files(const rs_request *r, rs_metrics *m, rs_error *err)
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
+
+/* A run whose label is the name of its folder. A rank's file stands for its folder; that of the file before is known. */
+static rs_status add_folder(rs_metrics *m, const char *path, char **before, rs_error *err)
+{
+    struct stat info;
+    bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    const char *slash = strrchr(path, '/');
+    char *folder = !is_file        ? rs_strdup(path)
+                   : !slash        ? rs_strdup(".")
+                   : slash == path ? rs_strdup("/")
+                                   : rs_strndup(path, (size_t)(slash - path));
+    if (!folder) return rs_fail_nomem(err, "a path");
+    if (is_file && *before && strcmp(*before, folder) == 0) {
+        rs_free(folder);
+        return RS_OK;
+    }
+    rs_free(*before);
+    *before = folder;
+    char *full = realpath(folder, NULL); /* of "." and "run/" the name, too */
+    const char *last = full ? strrchr(full, '/') : NULL;
+    rs_status status = rs_metrics_add(m, last && last[1] ? last + 1 : folder, folder, err);
+    free(full);
+    return status;
+}
+
+static rs_status add_folders(const rs_request *r, rs_metrics *m, rs_error *err)
+{
+    char *before = NULL;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < r->arguments.n_paths; i++)
+        status = add_folder(m, r->arguments.paths[i], &before, err);
+    rs_free(before);
+    return status;
+}
 
 static rs_status read_runs(rs_request *r, rs_metrics **out, rs_problems *problems, rs_error *err)
 {
@@ -178,6 +216,7 @@ static rs_status read_runs(rs_request *r, rs_metrics **out, rs_problems *problem
     RS_TRY(rs_metrics_create(&settings, out, err));
     for (size_t i = 0; i < labels->n; i++)
         RS_TRY(rs_metrics_add(*out, labels->values[i], directories->values[i], err));
+    RS_TRY(add_folders(r, *out, err));
     if (reference && candidate) RS_TRY(rs_metrics_compare(*out, reference, candidate, err));
     return rs_metrics_read(*out, problems, err);
 }
@@ -192,26 +231,42 @@ static rs_status metrics(rs_request *r, rs_result *result, rs_error *err)
     if (status == RS_OK) status = rs_metrics_result(m, result, err);
     if (status == RS_OK && gate) status = rs_metrics_gate(gate, result, err);
     if (status == RS_OK) status = write_files(r, m, err);
+    while (status == RS_OK && r->render.brief && result->n_tables > BRIEF_TABLES)
+        rs_table_free(result->tables[--result->n_tables]);
     rs_problems_move(&result->problems, &problems);
     rs_metrics_free(m);
     return status == RS_OK ? RS_OK : rs_error_wrap(err, "metrics");
 }
 
+/* By its name, and as it begins like a line of JSON. */
+static bool is_rank_file(const char *path, const uint8_t *text, size_t n)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strncmp(name, "rank_", 5) == 0 && strstr(name, "_metrics.jsonl") && n && text[0] == '{';
+}
+
+static const rs_file_kind inputs[] = {
+    {.title = "overlap-metrics file", .by_name = true, .knows = is_rank_file}, {0}};
+
 const rs_command rs_command_metrics = {
     .name = "metrics",
+    .inputs = inputs,
+    .urgency = 5,
     .group = "Overlap metrics",
     .help = "Overlap of computation and communication from rank metrics, compared between runs",
-    .usage = "--log-dir DIR --label NAME [...] --output DIR [options]",
+    .usage = "DIR... | --log-dir DIR --label NAME [...] --output DIR [options]",
     .about =
         "Reads each rank's rank_N_metrics.jsonl, computes from the recorded ranges how long computation and "
         "collectives ran and how much of the one the other hid, and writes summary.json and a timeline "
-        "picture for each label into the output directory.\n\n"
+        "picture for each label into the output directory. A DIR by itself is a run under the folder's name; without "
+        "--output nothing is written.\n\n"
         "With --reference and --candidate two labels are compared: difference, ratio, and which is better. Each "
         "label is one run, and steps of one run do not say how much equal runs differ: a difference beyond the "
         "noise within the runs is undecided, unless --between-run-sd says it (rankscope regress tests several "
         "runs a side).\n\n"
         "The first 5 records of each rank are warm-up and left out; --skip-warmup changes that.",
-    .examples = "rankscope metrics --log-dir logs/ --label today --output report/\n"
+    .examples = "rankscope metrics logs/\n"
+                "rankscope metrics --log-dir logs/ --label today --output report/\n"
                 "rankscope metrics --log-dir a/ --label old --log-dir b/ --label new --output cmp/ \\\n"
                 "    --reference old --candidate new --between-run-sd 0.8 \\\n"
                 "    --fail-on 'worse_percent > 5, beyond_noise >= 1'",

@@ -1,0 +1,41 @@
+"""A job whose every time is chosen, so that what is asked of it can be told by hand."""
+import json
+
+
+def known_job(folder, a, b, host, beside, rest, send, steps=12, ranks=2):
+    """A step: the host prepares for `host` us and launches a, beside (on a stream of its own), b and an all-reduce; a and b follow each other, when
+    all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a and
+    host: of all ranks, or of each. All times are us, and so is what is known of the job: a step takes as long on each rank."""
+    folder.mkdir()
+    a, host = ([x] * ranks if not isinstance(x, (list, tuple)) else x for x in (a, host))
+    begin, events = [1000.0] * ranks, [[] for _ in range(ranks)]
+
+    def add(rank, category, name, start, length, tid=7, pid=7, **args):
+        events[rank].append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": length, "args": args})
+
+    for step in range(steps):
+        last = []
+        for r in range(ranks):
+            now, ends = begin[r] + 1 + host[r], {7: 0, 8: 0}
+            add(r, "cpu_op", "aten::prep", begin[r] + 1, host[r])
+            for k, (name, stream, length) in enumerate((("a", 7, a[r]), ("beside", 8, beside), ("b", 7, b), (None, 20, 0))):
+                add(r, "cuda_runtime", "cudaLaunchKernel", now, 4, correlation=10 * step + k + 1)
+                start = max(now + 6, ends[stream] + 1) if name else max(now + 6, ends[7] + 2)
+                if name:
+                    add(r, "kernel", name, start, length, stream, 0, device=0, stream=stream, correlation=10 * step + k + 1)
+                    ends[stream] = start + length
+                now += 5
+            last.append((start, now, max(ends.values())))
+        over = max(start for start, _, _ in last) + send
+        for r, (start, now, end) in enumerate(last):
+            add(r, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", start, over - start, 20, 0, device=0, stream=20, correlation=10 * step + 4,
+                **{"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": ranks, "dtype": "Float",
+                   "Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": str(list(range(ranks))), "Seq": step})
+            wait = max(over, end) + 3
+            add(r, "cuda_runtime", "cudaDeviceSynchronize", now, wait - now, correlation=100000 + step)
+            add(r, "user_annotation", "ProfilerStep#%d" % step, begin[r], wait + rest - begin[r])
+            begin[r] = wait + rest + 1
+    for r in range(ranks):
+        (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
+            "rank": r, "world_size": ranks}, "traceEvents": events[r]}))
+    return folder
