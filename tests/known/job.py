@@ -1,9 +1,9 @@
-"""A job whose every time is chosen, so that what is asked of it can be told by hand."""
+"""A job whose every time is chosen, so that answers about it are sums by hand."""
 import json
 
 
 def known_job(folder, a, b, host, beside, rest, send, steps=12, ranks=2):
-    """A step: the host prepares for `host` us and launches a, beside (on a stream of its own), b and an all-reduce; a and b follow each other, when
+    """A step: the host prepares for `host` us and launches a, another kernel on a stream of its own, b and an all-reduce; a and b follow each other, when
     all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a and
     host: of all ranks, or of each. All times are us, and so is what is known of the job: a step takes as long on each rank."""
     folder.mkdir()

@@ -163,7 +163,7 @@ static rs_status write_files(const rs_request *r, rs_metrics *m, rs_error *err)
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-/* A run whose label is the name of its folder. A rank's file stands for its folder; that of the file before is known. */
+/* A run whose label is the name of its folder. A rank's file means its folder, which is not added again after the file before it. */
 static rs_status add_folder(rs_metrics *m, const char *path, char **before, rs_error *err)
 {
     struct stat info;
