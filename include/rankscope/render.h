@@ -65,6 +65,10 @@ typedef struct rs_render_settings {
     size_t rows;
     /* text: names of columns, parted by spaces, that are the last to be left out where there is no room for all. NULL: none */
     const char *keep;
+    /* pages: whether to go on, where the form holds so many bytes in addition to a page: asked before each write and while pages are
+     * laid out or collected. A refusal ends the rendering with this error. NULL: always. */
+    rs_status (*check)(void *context, uint64_t held, rs_error *err);
+    void *check_context;
 } rs_render_settings;
 
 /* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE
@@ -90,9 +94,6 @@ typedef struct rs_pages {
     rs_status (*again)(void *context, rs_error *err);
     /* Problems and notes that json writes behind the rows; NULL: there are none. */
     const rs_result *(*told)(void *context);
-    /* Whether to go on, where the form holds so many bytes in addition to a page: asked before each write and while pages are
-     * laid out or collected. A refusal ends the rendering with this error. NULL: always. */
-    rs_status (*check)(void *context, uint64_t held, rs_error *err);
 } rs_pages;
 
 /* Whether rs_render_pages takes these settings: every form does that is written here, without a budget. */

@@ -88,7 +88,7 @@ RS_API rs_status rs_sql_page(rs_sql_session *session, size_t most_rows, rs_table
 RS_API void rs_sql_again(rs_sql_session *session);
 RS_API void rs_sql_end(rs_sql_session *session, rs_result *result);
 /* Whether the statement is within its limits, where so many bytes are held in addition to a page of it: for who writes the pages
- * (rs_pages.check). RS_ERR_LIMIT and RS_ERR_CANCELLED as from rs_sql_page. */
+ * (rs_render_settings.check). RS_ERR_LIMIT and RS_ERR_CANCELLED as from rs_sql_page. */
 RS_API rs_status rs_sql_check(rs_sql_session *session, uint64_t held, rs_error *err);
 /* Whether there is no statement behind the one at hand. */
 RS_API bool rs_sql_is_last(rs_sql_session *session);

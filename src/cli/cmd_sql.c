@@ -178,8 +178,11 @@ static rs_status write_rows(void *context, const rs_sink *sink, rs_error *err)
     rs_request *r = context;
     rs_sql_request *q = r->own;
     const rs_output_form *form = r->render.form;
-    const rs_pages pages = {r, next_page, again, told, check_limits};
+    const rs_pages pages = {r, next_page, again, told};
     bool apart = !rs_renders_as(&r->render, "jsonl") && !rs_renders_as(&r->render, "json"), there;
+    rs_render_settings settings = r->render;
+    settings.check = check_limits;
+    settings.check_context = r;
     RS_TRY(rs_sql_begin(q->session, q->query, err));
     RS_TRY(rs_sql_next(q->session, &there, err));
     if (form && rs_output_form_is_binary(form) && !rs_sql_is_last(q->session))
@@ -188,7 +191,7 @@ static rs_status write_rows(void *context, const rs_sink *sink, rs_error *err)
     for (bool first = true; there; first = false) {
         if (!first && apart && !sink->write(sink->context, "\n", 1))
             return rs_fail(err, RS_ERR_IO, "the output cannot be written");
-        RS_TRY(rs_render_pages(&pages, &r->render, sink, err));
+        RS_TRY(rs_render_pages(&pages, &settings, sink, err));
         RS_TRY(rs_sql_next(q->session, &there, err));
     }
     return RS_OK;

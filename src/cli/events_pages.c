@@ -108,7 +108,7 @@ static const rs_result *told(void *context)
 
 static rs_status write_events(void *context, const rs_sink *sink, rs_error *err)
 {
-    const rs_pages pages = {context, next, again, told, NULL};
+    const rs_pages pages = {context, next, again, told};
     return rs_render_pages(&pages, &((walk *)context)->request->render, sink, err);
 }
 

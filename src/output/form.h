@@ -37,7 +37,7 @@ rs_status rs_pages_each(const rs_pages *pages, size_t rows, rs_page_fn write, vo
                         rs_writer *writer, const rs_render_settings *settings, rs_error *err);
 
 /* Whether to go on, where the form holds so many bytes in addition to the page. The writer asks, too. */
-rs_status rs_pages_check(const rs_pages *pages, uint64_t held, rs_error *err);
+rs_status rs_pages_check(const rs_render_settings *settings, uint64_t held, rs_error *err);
 
 /* The rows that the build collected, text first, ended by NULL. */
 extern const rs_output_form *const rs_output_form_rows[];

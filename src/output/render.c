@@ -115,14 +115,14 @@ rs_status rs_pages_each(const rs_pages *pages, size_t rows, rs_page_fn write, vo
     return RS_OK; /* who finishes the writer tells that it failed */
 }
 
-rs_status rs_pages_check(const rs_pages *pages, uint64_t held, rs_error *err)
+rs_status rs_pages_check(const rs_render_settings *settings, uint64_t held, rs_error *err)
 {
-    return pages->check ? pages->check(pages->context, held, err) : RS_OK;
+    return settings->check ? settings->check(settings->check_context, held, err) : RS_OK;
 }
 
 /* A sink that asks before each write whether to go on. */
 typedef struct checked {
-    const rs_pages *pages;
+    const rs_render_settings *settings;
     const rs_sink *sink;
     rs_error why; /* it does not */
 } checked;
@@ -130,7 +130,7 @@ typedef struct checked {
 static bool write_checked(void *context, const char *bytes, size_t n)
 {
     checked *c = context;
-    return rs_pages_check(c->pages, 0, &c->why) == RS_OK && c->sink->write(c->sink->context, bytes, n);
+    return rs_pages_check(c->settings, 0, &c->why) == RS_OK && c->sink->write(c->sink->context, bytes, n);
 }
 
 rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *given, const rs_sink *sink,
@@ -138,7 +138,7 @@ rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *given
 {
     rs_writer writer;
     rs_render_settings settings;
-    checked check = {pages, sink, RS_ERROR_INIT};
+    checked check = {&settings, sink, RS_ERROR_INIT};
     const rs_sink asking = {write_checked, &check};
     RS_TRY(read_settings(given, &settings, err));
     if (!settings.form->pages || settings.budget)

@@ -33,6 +33,7 @@ typedef struct blocks {
 
 typedef struct arrow_writer {
     rs_writer *writer;
+    const rs_render_settings *settings; /* of pages */
     rs_out_columns columns;
     rs_flat flat;
     int64_t written;
@@ -406,7 +407,7 @@ static rs_status collect(arrow_writer *w, const rs_pages *pages, rs_table **mode
         settled = settled && *model && same_types(*model, page);
         if (status == RS_OK && settled) status = rs_out_columns_collect(&w->columns, page, err);
         rs_table_free(page);
-        if (status == RS_OK) status = rs_pages_check(pages, rs_out_columns_bytes(&w->columns), err);
+        if (status == RS_OK) status = rs_pages_check(w->settings, rs_out_columns_bytes(&w->columns), err);
     }
     rs_out_columns_collected(&w->columns);
     if (status == RS_OK) status = pages->again(pages->context, err);
@@ -445,7 +446,8 @@ static rs_status write_all(arrow_writer *w, const rs_pages *pages, bool file, rs
 }
 
 /* One page is a table. What is longer is gone through for its types and texts, and then written. */
-static rs_status write_pages(rs_writer *writer, const rs_pages *pages, bool file, rs_error *err)
+static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
+                             bool file, rs_error *err)
 {
     rs_table *first = NULL, *second = NULL, *model = NULL;
     rs_status status = pages->next(pages->context, BATCH_ROWS, &first, err);
@@ -455,7 +457,7 @@ static rs_status write_pages(rs_writer *writer, const rs_pages *pages, bool file
     rs_table_free(first);
     rs_table_free(second);
     if (status != RS_OK || !more) return status;
-    arrow_writer w = {.writer = writer};
+    arrow_writer w = {.writer = writer, .settings = settings};
     status = write_all(&w, pages, file, &model, err);
     clear(&w);
     rs_table_free(model);
@@ -465,15 +467,13 @@ static rs_status write_pages(rs_writer *writer, const rs_pages *pages, bool file
 static rs_status write_file_pages(rs_writer *writer, const rs_pages *pages,
                                   const rs_render_settings *settings, rs_error *err)
 {
-    (void)settings;
-    return write_pages(writer, pages, true, err);
+    return write_pages(writer, pages, settings, true, err);
 }
 
 static rs_status write_stream_pages(rs_writer *writer, const rs_pages *pages,
                                     const rs_render_settings *settings, rs_error *err)
 {
-    (void)settings;
-    return write_pages(writer, pages, false, err);
+    return write_pages(writer, pages, settings, false, err);
 }
 
 static rs_status write_file(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,

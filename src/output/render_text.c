@@ -48,7 +48,6 @@ typedef struct text_column {
 typedef struct text_table {
     const rs_table *table;
     const rs_render_settings *settings;
-    const rs_pages *pages;      /* NULL: there is one table */
     size_t n_cells, width_seen; /* since it was last asked whether to go on */
     size_t n_columns;           /* that are shown */
     text_column *columns;
@@ -86,9 +85,9 @@ static rs_status measure_cell(text_table *t, size_t row, const text_column *c, s
 {
     const rs_display *display = &c->display;
     char number[RS_CELL_SIZE];
-    if (t->pages && (++t->n_cells > CELLS_A_CHECK || t->width_seen > WIDTH_A_CHECK)) {
+    if (++t->n_cells > CELLS_A_CHECK || t->width_seen > WIDTH_A_CHECK) {
         t->n_cells = t->width_seen = 0;
-        RS_TRY(rs_pages_check(t->pages, 0, err));
+        RS_TRY(rs_pages_check(t->settings, 0, err));
     }
     if (!display->is_text) {
         *width = rs_display_cell(t->table, row, c->at, display, number);
@@ -577,7 +576,7 @@ static rs_status write_page(void *context, rs_writer *writer, const rs_table *pa
 static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
                              rs_error *err)
 {
-    text_table t = {.pages = pages};
+    text_table t = {0};
     rs_status status = rs_pages_each(pages, RS_FIRST_PAGE_ROWS, write_page, &t, writer, settings, err);
     if (status == RS_OK) status = write_left_out(writer, &t, settings, err);
     clear(&t);

@@ -84,13 +84,16 @@ static rs_status stream(fixture *f, const char *query, const rs_render_settings 
                         rs_error *err)
 {
     const rs_sink sink = {collect, out};
-    const rs_pages pages = {f, next, again, told, check};
+    const rs_pages pages = {f, next, again, told};
+    rs_render_settings own = *settings;
     rs_result result;
     bool there = false;
+    own.check = check;
+    own.check_context = f;
     f->n_pages = f->largest = f->agains = 0;
     rs_status status = rs_sql_begin(f->session, query, err);
     if (status == RS_OK) status = rs_sql_next(f->session, &there, err);
-    if (status == RS_OK) status = rs_render_pages(&pages, settings, &sink, err);
+    if (status == RS_OK) status = rs_render_pages(&pages, &own, &sink, err);
     rs_sql_end(f->session, &result);
     rs_result_clear(&result);
     return status;
@@ -266,7 +269,7 @@ static void test_limits(void **state)
     rs_error err = RS_ERROR_INIT;
     bool there;
     begin_with(&f, sql);
-    const rs_pages pages = {&f, next, again, told, NULL};
+    const rs_pages pages = {&f, next, again, told};
     snprintf(query, sizeof query, "%sSELECT x, 'a text' AS y FROM c", endless);
     assert_int_equal(rs_sql_begin(f.session, query, NULL), RS_OK);
     assert_int_equal(rs_sql_begin(f.session, query, NULL), RS_ERR_USAGE);
