@@ -161,6 +161,33 @@ static void test_two_stages(void **state)
     done(&a);
 }
 
+/* Gradients of embeddings, and the norm of all, are reduced over the stages: the second stage, which is done at 44, waits for the first, and its
+ * longer optimizer ends the step. */
+static void test_stages_reduce(void **state)
+{
+    (void)state;
+    static const char stages[] = TWO_STAGES;
+    static const struct {
+        const char *name;
+        double at, second_at; /* s: of the reduction of the first stage, and when the second comes to it */
+    } cases[] = {{"embedding-grads-all-reduce", 0.064, 0.044}, {"optimizer-clip-main-grad", 0.064, 0.044}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char input[2000];
+        const char *two = strstr(stages, "1,0,0,0,optimizer");
+        snprintf(input, sizeof input,
+                 HEAD "%.*s1,0,0,0,%s,0,-1,-1,%g,0.003\n1,0,1,1,%s,0,-1,-1,%g,%g\n"
+                      "1,0,0,0,optimizer,0,-1,-1,0.067,0.001\n1,0,1,1,optimizer,0,-1,-1,0.067,0.01\n",
+                 (int)(two - stages), stages, cases[i].name, cases[i].at, cases[i].name, cases[i].second_at,
+                 cases[i].at + 0.003 - cases[i].second_at);
+        answer a = ask(input, RS_COMPAT_NONE, "stage:0=2", NULL);
+        good(&a);
+        is(&a, "whatif", 0, "actual_us", 77000);
+        is(&a, "whatif", 0, "replayed_us", 77000);
+        is(&a, "scales", 2, "speedup", 77.0 / 109); /* 20 2 10 20 4 40 3 10 */
+        done(&a);
+    }
+}
+
 /* The peer's rules: what is negative above -10 ms stays, and data rank 0 tells the order of all. */
 static void test_peer(void **state)
 {
@@ -452,13 +479,21 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_ranks),    cmocka_unit_test(test_slow_first_worker),
-        cmocka_unit_test(test_two_stages),   cmocka_unit_test(test_peer),
-        cmocka_unit_test(test_gaps),         cmocka_unit_test(test_negative_durations),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_prefixes),     cmocka_unit_test(test_own_order),
-        cmocka_unit_test(test_allocations),  cmocka_unit_test(test_selected_steps),
-        cmocka_unit_test(test_equal_orders), cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_two_ranks),
+        cmocka_unit_test(test_slow_first_worker),
+        cmocka_unit_test(test_two_stages),
+        cmocka_unit_test(test_stages_reduce),
+        cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_negative_durations),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_own_order),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_selected_steps),
+        cmocka_unit_test(test_equal_orders),
+        cmocka_unit_test(test_longest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
