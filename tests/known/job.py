@@ -2,7 +2,7 @@
 import json
 
 
-def known_job(folder, a, b, host, beside, rest, send, steps=12, ranks=2):
+def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2):
     """A step: the host prepares for `host` us and launches a, another kernel on a stream of its own, b and an all-reduce; a and b follow each other, when
     all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a and
     host: of all ranks, or of each. All times are us, and so is what is known of the job: a step takes as long on each rank."""
@@ -18,7 +18,7 @@ def known_job(folder, a, b, host, beside, rest, send, steps=12, ranks=2):
         for r in range(ranks):
             now, ends = begin[r] + 1 + host[r], {7: 0, 8: 0}
             add(r, "cpu_op", "aten::prep", begin[r] + 1, host[r])
-            for k, (name, stream, length) in enumerate((("a", 7, a[r]), ("beside", 8, beside), ("b", 7, b), (None, 20, 0))):
+            for k, (name, stream, length) in enumerate((("a", 7, a[r]), ("shadow", 8, shadow), ("b", 7, b), (None, 20, 0))):
                 add(r, "cuda_runtime", "cudaLaunchKernel", now, 4, correlation=10 * step + k + 1)
                 start = max(now + 6, ends[stream] + 1) if name else max(now + 6, ends[7] + 2)
                 if name:
