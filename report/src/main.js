@@ -14,6 +14,7 @@ import { head, recording, verdict } from './overview.js';
 import { modulesSection } from './modules.js';
 import { jobSection } from './picture.js';
 import { mfuSection, rooflineSection } from './roofline.js';
+import { servingSection } from './serving.js';
 import { startTheme } from './theme.js';
 import { watchHead, watchSection } from './watch.js';
 
@@ -23,6 +24,7 @@ const SECTIONS = [
     jobSection,
     timeOfRanks,
     stepsSection,
+    servingSection,
     stragglersSection,
     communicationSection,
     waitsSection,
@@ -46,6 +48,7 @@ const SHORT = {
     job: 'Map',
     time: 'Time',
     steps: 'Steps',
+    serving: 'Serving',
     stragglers: 'Stragglers',
     communication: 'Communication',
     waits: 'Waiting',

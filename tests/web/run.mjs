@@ -426,6 +426,32 @@ await group('what is absent', async () => {
     await close();
 });
 
+await group('serving', async () => {
+    const trace = join(root, 'tests', 'data', 'serving', 'trace.json.gz');
+    const file = report('serving', [trace]);
+    const tables = answer('serving', [trace]).tables;
+    const { page, complaints, close } = await openPage(browser, file);
+    const lede = await page.locator('#serving .lede').textContent();
+    const slow = tables.latency.find((r) => r.metric === 'between_tokens' && r.percentile === 99);
+    check('the slow tokens lead', lede.includes('99th percentile') && slow.host_us > slow.compute_us && lede.includes('is host'), lede);
+    const rows = await readTable(page, 'Latencies by percentile');
+    check(
+        'latencies are those of the command',
+        JSON.stringify(rows?.map((r) => [r.metric, r.percentile, r.time_us, r.host_us])) ===
+            JSON.stringify(tables.latency.map((r) => [r.metric, r.percentile, r.time_us, r.host_us])),
+        rows,
+    );
+    const host = await readTable(page, 'The host in its part of the steps');
+    check('what the host does, the longest first', host[0].time_us === tables.host[0].time_us && host[0].class === tables.host[0].class, host);
+    const more = await readTable(page, 'Slow steps against typical ones');
+    check('slow steps have more of the host', more.some((r) => r.phase === 'decode' && r.name === 'host' && r.more_us > 1000), more);
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+    const training = await openPage(browser, jobPage);
+    check('a training job has no such section', (await training.page.locator('#serving').count()) === 0);
+    await training.close();
+});
+
 await group('memory', async () => {
     const folder = join(work, 'snapshots');
     mkdirSync(folder, { recursive: true });
