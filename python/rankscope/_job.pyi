@@ -2580,8 +2580,9 @@ class Job:
 
         layout predicts the pipeline with other stages, micro-batches or order of passes: every pass takes
         what it takes now (with other stages an equal share of the model), messages too, and the order of
-        the schedule is replayed. Other axes (dp, tp, ep) are asked of job.whatif(layout=True). The recorded
-        layout is replayed first, and its error is part of the interval; above 5 % nothing is predicted.
+        the schedule is replayed. `whatif layout` asks the same for all axes (dp, tp, ep, too) and for a
+        whole step. The recorded layout is replayed first, and its error is part of the interval; above 5 %
+        nothing is predicted.
 
         A job without a GPU computes on its hosts, from the first to the last operator of a pass.
 
@@ -2759,7 +2760,7 @@ class Job:
             what_if: a question: edits joined by ; act together; given again, a question of its own. scale
                 SELECTOR=VALUE, no-stragglers[:RANK], balanced, network*F, overlap[:GROUP], graphs,
                 no-loader, no-sync NAME, fuse A+B, coalesce GROUP:BYTES, group-size GROUP:N, payload
-                GROUP*F, shard GROUP:N, micro-batches*N
+                GROUP*F, shard GROUP:N, experts GROUP:N, micro-batches*N
             scale: a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5',
                 'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'
             no_loader: a question: data is there when it is asked for
@@ -3808,6 +3809,8 @@ class Job:
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         map: bool = False,
         layout: Optional[Text] = None,
+        batch: Literal['per-rank', 'global'] = 'per-rank',
+        memory: Optional[Text] = None,
         slowest: float = 3.0,
         fail_on: Optional[Text] = None,
         compat: Optional[Literal['straggler-analysis']] = None,
@@ -3836,11 +3839,13 @@ class Job:
         docs/whatif.md has examples. compat="straggler-analysis" gives the study's own numbers, of
         operations.
 
-        layout predicts a step of the same job with other sizes of its data, tensor or expert parallel
-        groups, which the traces must name. Collectives take what a ring of the other size takes over the
-        recorded links (latency and bandwidth are fitted); work that the tensor parallel group shares out,
-        by the shapes of its operators, what products of the new sizes take by a fit to the recorded ones.
-        The interval holds what these fits leave open.
+        layout predicts a step of the same job with other sizes of its data, tensor, expert or pipeline
+        parallel groups, other micro-batches or another schedule. The traces must name the groups.
+        Collectives take what a ring of the other size takes over the recorded links (latency and bandwidth
+        are fitted); work that the tensor parallel group shares out, by the shapes of its operators, what
+        products of the new sizes take by a fit to the recorded ones; experts, their shares of the tokens.
+        Passes of a pipeline, as they are then, are replayed in the order of the schedule, as `pipeline
+        layout` does. The interval holds what these leave open.
 
         Options:
             scale: a row of scales more: WHAT takes FACTOR times as long; a kind, rank:N, step:N; of
@@ -3852,8 +3857,14 @@ class Job:
                 certain, file
             map: traces: the heat map alone: slowdowns of workers, and only of jobs of several ranks and up
                 to 4 million events
-            layout: traces: a step in another layout of the job: 'dp=8,tp=2'; dp, tp and ep, of which those
-                that are not said stay (table layout)
+            layout: traces: a step in another layout of the job:
+                'dp=8,tp=2,pp=4,ep=8,micro-batches=16,schedule=1f1b' (or gpipe); what is not said stays
+                (table layout)
+            batch: of layout with another dp: per-rank: each rank has as many micro-batches as now, so that
+                the global batch grows with dp; global: the job has as many, so that a rank has fewer; one
+                of per-rank, global
+            memory: of layout: snapshots of the allocators of these ranks
+                (torch.cuda.memory._dump_snapshot): what of memory is shared out
             slowest: share of the workers that are the slowest ones of M_W
             fail_on: exit 1 when the job meets it: 'slowdown > 1.1'
 
@@ -3968,14 +3979,24 @@ class Job:
             ranks_then [count]: in the other layout
             steps [count]: steps it is the mean of; 0: the whole trace
             before_us [us]: a step as recorded, of all ranks' last work
-            after_us [us]: a step then, each rank with its micro-batches as now
+            after_us [us]: a step then
             after_low_us [us]: least of what the fits of collectives and products, the gaps and the steps
                 leave open
             after_high_us [us]: the greatest
-            batch_pct [percent]: the global batch of the recorded one: it grows with dp
+            batch_pct [percent]: the global batch of the recorded one: batch
             per_gpu_pct [percent]: what a GPU gets done in a second, of what it does now
+            micro_batches [count]: then, of a rank in a step; with pp, micro-batches, schedule or batch
+            schedule: order of passes then
+            window_us [us]: of after_us, from the first pass to the end of the last: as pipeline layout has
+                it
+            window_low_us [us]: window_us is at least this
+            window_high_us [us]: ... and at most this
+            bubble_pct [percent]: idle time of the stages in it
+            recorded_window_us [us]: the same in the recorded order of passes, other axes as asked
+            recorded_bubble_pct [percent]: its bubble as recorded
+            replay_error_pct [percent]: that order replayed by its passes, against recorded_window_us
             memory_bytes [bytes]: the most that the allocator of a rank's GPU held at once, of the fullest
-                rank; unknown: no [memory] events
+                rank: by memory=, else by [memory] events; unknown: there are none
             memory_low_bytes [bytes]: then: what is shared out may be all of it, or nothing
             memory_high_bytes [bytes]: and at most
             question: the same as edits of job.replay(what_if=True)

@@ -254,121 +254,34 @@ static void put_steps(const answer *a, const rs_partial *partials, size_t n, rs_
 
 /* ---- another layout ------------------------------------------------------------------------------------------ */
 
-#define MOST_ERROR 5 /* percent */
-
-/* Sums over steps and pipelines. */
-typedef struct learned {
-    double length[2][RS_PIPE_MOST_STAGES], n[2][RS_PIPE_MOST_STAGES];
-    double window, squares;
-    int64_t steps, idle;
-    rs_pipe_layout layout;
-    bool differs;
-} learned;
-
-/* From steps of the two schedules that can be replayed. */
-static void learn(const rs_pipelines *p, learned *l)
-{
-    l->layout.stages = p->stages.n_stages;
-    for (size_t i = 0; i < p->n_passes; i++) {
-        const rs_stage_pass *x = &p->passes[i];
-        if (x->stage >= RS_PIPE_MOST_STAGES || x->kind > RS_PASS_BACKWARD) continue;
-        l->length[x->kind][x->stage] += (double)rs_sub_sat(x->end, x->start);
-        l->n[x->kind][x->stage]++;
-    }
-    for (size_t i = 0; i < p->n_steps; i++) {
-        const rs_stage_step *s = &p->steps[i];
-        l->idle = rs_add_sat(l->idle, s->idle);
-        if (s->stage) continue;
-        l->differs |= l->steps && (l->layout.micro_batches != (size_t)s->micro_batches ||
-                                   l->layout.schedule != (rs_pipe_schedule)s->schedule);
-        l->layout.micro_batches = (size_t)s->micro_batches;
-        l->layout.schedule = (rs_pipe_schedule)s->schedule;
-        l->window += (double)s->window;
-        l->squares += (double)s->window * (double)s->window;
-        l->steps++;
-    }
-}
-
-static int64_t mean_of(int64_t sum, int64_t n)
-{
-    return n ? sum / n : 0;
-}
-
-/* equal: all stages take as long; slowest: all as long as the longest. */
-static void fill_costs(const learned *l, const rs_pipe_delays *d, size_t stages, bool equal, bool slowest,
-                       rs_pipe_costs *out)
-{
-    *out = (rs_pipe_costs){.link = mean_of(d->link, d->links),
-                           .late = mean_of(d->late, d->links),
-                           .start = mean_of(d->start, d->starts),
-                           .gap = mean_of(d->gap, d->gaps),
-                           .asks_late = 2 * d->asked_after > d->links};
-    for (int kind = 0; kind < 2; kind++) {
-        int64_t *to = kind == RS_PASS_FORWARD ? out->forward : out->backward;
-        double sum = 0, most = 0;
-        for (size_t s = 0; s < l->layout.stages; s++) {
-            const double mean = l->n[kind][s] > 0 ? l->length[kind][s] / l->n[kind][s] : 0;
-            sum += mean;
-            if (mean > most) most = mean;
-            if (!equal && s < stages) to[s] = (int64_t)mean;
-        }
-        const double each = (slowest ? most * (double)l->layout.stages : sum) / (double)stages;
-        for (size_t s = 0; equal && s < stages; s++) to[s] = (int64_t)each;
-    }
-}
-
 static rs_status put_layout(const rs_run *run, const rs_pipelines *p, rs_relations *out, rs_error *err)
 {
     const char *text = rs_options_text(run->options, "layout");
-    learned *l = text ? RS_ROOM(out, learned, 1) : NULL;
-    rs_pipe_costs *costs = text ? RS_ROOM(out, rs_pipe_costs, 1) : NULL;
-    int64_t window, idle, most;
+    rs_layout_asked asked;
+    rs_pipe_forecast f;
     if (!text) return RS_OK;
-    if (!l || !costs) return rs_fail_nomem(err, "another layout");
-    learn(p, l);
-    rs_pipe_layout other = l->layout;
-    if (!l->steps) return RS_OK; /* a note says why */
-    RS_TRY(rs_pipe_layout_parse(text, &other, err));
-    if (l->differs || (l->layout.schedule != RS_PIPE_GPIPE && l->layout.schedule != RS_PIPE_1F1B))
-        return rs_fail(err, RS_ERR_USAGE, "--layout: %s",
-                       l->differs ? "steps are of different schedules or micro-batches"
-                                  : "only pipelines that run by GPipe or 1F1B can be replayed so far");
-    fill_costs(l, &p->delays, l->layout.stages, false, false, costs);
-    RS_TRY(rs_pipe_layout_replay(costs, &l->layout, &window, &idle, err));
-    const double n = (double)l->steps, recorded = l->window / n;
-    const double spread = l->steps > 1 ? sqrt(fmax(0, l->squares / n - recorded * recorded)) : 0;
-    const double error = recorded > 0 ? (double)window / recorded - 1 : 1;
-    if (fabs(error) * 100 > MOST_ERROR) {
-        char percent[RS_FIXED_SIZE];
+    RS_TRY(rs_layout_parse(text, &asked, err));
+    if (asked.dp || asked.tp || asked.ep)
         return rs_fail(
             err, RS_ERR_USAGE,
-            "--layout: replaying the recorded layout so has an error of %s %%; above %d %% nothing is predicted",
-            rs_format_fixed(100 * error, 1, percent), MOST_ERROR);
-    }
-    const bool same = other.stages == l->layout.stages;
-    fill_costs(l, &p->delays, other.stages, !same, false, costs);
-    RS_TRY(rs_pipe_layout_replay(costs, &other, &window, &idle, err));
-    most = window;
-    if (!same) {
-        int64_t unused;
-        fill_costs(l, &p->delays, other.stages, true, true, costs);
-        RS_TRY(rs_pipe_layout_replay(costs, &other, &most, &unused, err));
-    }
-    const double relative = fabs(error) + 2 * spread / recorded + 0.005;
+            "--layout: dp, tp and ep change passes and what is outside of them: ask rankscope whatif --layout, "
+            "with all axes in one question");
+    RS_TRY(rs_pipelines_forecast(p, &asked, &f, err));
+    if (!f.steps) return RS_OK; /* a note says why */
     rs_put(out, LAYOUT,
-           &(layout_row){.stages = (int64_t)other.stages,
-                         .micro_batches = (int64_t)other.micro_batches,
-                         .schedule = rs_put_string(out, rs_pipe_schedule_names[other.schedule]),
-                         .window = window,
-                         .low = rs_int_of((double)window * (1 - relative)),
-                         .high = rs_int_of((double)most * (1 + relative)),
-                         .idle = idle,
-                         .all = window * (int64_t)other.stages,
-                         .recorded = (int64_t)recorded,
-                         .recorded_idle = l->idle,
-                         .recorded_all = (int64_t)l->window * (int64_t)l->layout.stages,
-                         .steps = l->steps,
-                         .error = 100 * error});
+           &(layout_row){.stages = (int64_t)f.other.stages,
+                         .micro_batches = (int64_t)f.other.micro_batches,
+                         .schedule = rs_put_string(out, rs_pipe_schedule_names[f.other.schedule]),
+                         .window = f.window,
+                         .low = f.low,
+                         .high = f.high,
+                         .idle = f.idle,
+                         .all = f.window * (int64_t)f.other.stages,
+                         .recorded = f.recorded_window,
+                         .recorded_idle = f.recorded_idle,
+                         .recorded_all = f.recorded_all,
+                         .steps = f.steps,
+                         .error = f.error});
     return RS_OK;
 }
 
@@ -456,8 +369,8 @@ const rs_analysis rs_analysis_pipeline = {
         "wait where all passes of a kind take the mean of the step and nothing else takes time; more is imbalance_us, of\n"
         "stages or of micro-batches.\n\n"
         "--layout predicts the pipeline with other stages, micro-batches or order of passes: every pass takes what it takes\n"
-        "now (with other stages an equal share of the model), messages too, and the order of the schedule is replayed. Other\n"
-        "axes (dp, tp, ep) are asked of rankscope whatif --layout. The recorded layout is replayed first, and its error\n"
+        "now (with other stages an equal share of the model), messages too, and the order of the schedule is replayed. `whatif\n"
+        "--layout` asks the same for all axes (dp, tp, ep, too) and for a whole step. The recorded layout is replayed first, and its error\n"
         "is part of the interval; above 5 % nothing is predicted.\n\n"
         "A job without a GPU computes on its hosts, from the first to the last operator of a pass.",
     .examples =

@@ -12,7 +12,7 @@ static const rs_option_spec options[] = {
     {"what-if", RS_OPTION_LIST, "EDITS", NULL, NULL,
      "a question: edits joined by ; act together; given again, a question of its own. scale SELECTOR=VALUE, "
      "no-stragglers[:RANK], balanced, network*F, overlap[:GROUP], graphs, no-loader, no-sync NAME, fuse A+B, "
-     "coalesce GROUP:BYTES, group-size GROUP:N, payload GROUP*F, shard GROUP:N, micro-batches*N"},
+     "coalesce GROUP:BYTES, group-size GROUP:N, payload GROUP*F, shard GROUP:N, experts GROUP:N, micro-batches*N"},
     {"scale", RS_OPTION_LIST, "SELECTOR=VALUE", NULL, NULL,
      "a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5', "
      "'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'"},

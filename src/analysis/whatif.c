@@ -2,6 +2,7 @@
 #include "analysis/whatif.h"
 
 #include "analysis/skeletons.h"
+#include "base/memory.h"
 #include "clock/collective_clocks.h"
 #include "trace/trace.h"
 
@@ -18,7 +19,13 @@ static const rs_option_spec options[] = {
      "traces: the heat map alone: slowdowns of workers, and only of jobs of several ranks and up to 4 million "
      "events"},
     {"layout", RS_OPTION_TEXT, "AXES", NULL, NULL,
-     "traces: a step in another layout of the job: 'dp=8,tp=2'; dp, tp and ep, of which those that are not said stay (table layout)"},
+     "traces: a step in another layout of the job: 'dp=8,tp=2,pp=4,ep=8,micro-batches=16,schedule=1f1b' (or gpipe); what is "
+     "not said stays (table layout)"},
+    {"batch", RS_OPTION_CHOICE, "WHICH", "per-rank|global", "per-rank",
+     "of --layout with another dp: per-rank: each rank has as many micro-batches as now, so that the global batch grows with "
+     "dp; global: the job has as many, so that a rank has fewer"},
+    {"memory", RS_OPTION_TEXT, "PATH", NULL, NULL,
+     "of --layout: snapshots of the allocators of these ranks (torch.cuda.memory._dump_snapshot): what of memory is shared out"},
     {"slowest", RS_OPTION_REAL, "PCT", NULL, "3", "share of the workers that are the slowest ones of M_W"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL, "exit 1 when the job meets it: 'slowdown > 1.1'"},
 };
@@ -30,7 +37,7 @@ static bool asks_layout(const rs_options *given)
 
 static uint64_t more_columns(const rs_options *given)
 {
-    return asks_layout(given) ? rs_skeletons_shared_columns() : 0;
+    return asks_layout(given) ? rs_skeletons_shared_columns() | RS_PASSES_COLUMNS : 0;
 }
 
 static bool asks_no_layout(const rs_options *given)
@@ -47,21 +54,61 @@ static rs_status file(const rs_run *run, rs_source *source, rs_result *result, r
     return rs_whatif_file(run, source, &rs_ops_own_rules, result, err);
 }
 
-/* Under --map a rank that is alone or too large brings nothing. */
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static void free_rank(void *partial)
 {
-    if (asks_layout(run->options)) return rs_skeletons_shared(run, trace, partial, err);
+    rs_whatif_rank *p = partial;
+    if (!p) return;
+    rs_skeleton_free(p->skeleton);
+    rs_passes_free(p->passes);
+    rs_free_all(p->held, p);
+}
+
+/* Under --map a rank that is alone or too large brings nothing. */
+static rs_status fill_rank(const rs_run *run, rs_trace *trace, rs_whatif_rank *out, rs_error *err)
+{
+    if (asks_layout(run->options)) return rs_layout_rank(run, trace, out, err);
     int64_t world = trace->events->info.world_size;
     bool large = trace->n_rows > RS_WHATIF_MAPPED / (world > 1 ? (uint64_t)world : 1);
     if (rs_options_flag(run->options, "map") && (world == 1 || large)) return RS_OK;
-    return rs_skeletons_rank(run, trace, partial, err);
+    return rs_trace_skeleton(trace, run->policy, &out->skeleton, err);
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    if (rs_options_is_set(run->options, "memory") && !asks_layout(run->options))
+        return rs_fail(err, RS_ERR_USAGE, "--memory says what another layout would hold: give --layout, too");
+    rs_whatif_rank *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "what-if");
+    rs_status status = fill_rank(run, trace, p, err);
+    if (status != RS_OK || (!p->skeleton && !p->held))
+        free_rank(p);
+    else
+        *partial = p;
+    return status;
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    return asks_layout(run->options) ? rs_layout_merge(run, partials, n, result, err)
-                                     : rs_whatif_merge(run, partials, n, result, err);
+    if (asks_layout(run->options)) return rs_layout_merge(run, partials, n, result, err);
+    size_t kept = 0;
+    RS_LOCAL rs_partial *inner = rs_malloc((n + 1) * sizeof *inner);
+    if (!inner) return rs_fail_nomem(err, "ranks");
+    for (size_t i = 0; i < n; i++) {
+        const rs_whatif_rank *p = partials[i].value;
+        if (!p || !p->skeleton) continue;
+        inner[kept] = partials[i];
+        inner[kept++].value = p->skeleton;
+    }
+    return rs_whatif_merge(run, inner, kept, result, err);
 }
+
+static const rs_field partial_fields[] = {
+    RS_FIELD_ONE_OR_NONE(rs_whatif_rank, skeleton, &rs_skeleton_layout),
+    RS_FIELD_ONE_OR_NONE(rs_whatif_rank, passes, &rs_passes_layout),
+    RS_FIELD_ONE_OR_NONE(rs_whatif_rank, held, &rs_layout_held_layout),
+};
+static const rs_layout partial_layout = RS_LAYOUT(rs_whatif_rank, partial_fields);
+static const rs_side_option sides[] = {{"memory", RS_TAKES(ALLOCATIONS)}, {NULL, 0}};
 
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, rs_whatif_tables, RS_N_WHATIF_TABLES}};
 
@@ -83,14 +130,18 @@ const rs_analysis rs_analysis_whatif = {
         "slowdown, and see the parts `mended-1`, `mended-2`. Three numbers say how far to trust it: the errors of "
         "the replay and of steps replayed with the next one's times, and what is unexplained. docs/whatif.md has "
         "examples. --compat straggler-analysis gives the study's own numbers, of operations.\n\n"
-        "--layout predicts a step of the same job with other sizes of its data, tensor or expert parallel groups, which the traces must "
-        "name. Collectives take what a ring of the other size takes over the recorded links (latency and bandwidth are fitted); work that "
-        "the tensor parallel group shares out, by the shapes of its operators, what products of the new sizes take by a fit to the "
-        "recorded ones. The interval holds what these fits leave open.",
-    .examples = "rankscope whatif traces/\n"
-                "rankscope whatif --layout dp=8,tp=2 traces/\n"
-                "rankscope whatif --scale rank:12=0.9 --scale compute=0.5 --table scales traces/\n"
-                "rankscope whatif --compat straggler-analysis --format json job.ops.csv.gz",
+        "--layout predicts a step of the same job with other sizes of its data, tensor, expert or pipeline parallel groups, other "
+        "micro-batches or another schedule. The traces must name the groups. Collectives take what a ring of the other size takes over "
+        "the recorded links (latency and bandwidth are fitted); work that the tensor parallel group shares out, by the shapes of its "
+        "operators, what products of the new sizes take by a fit to the recorded ones; experts, their shares of the tokens. Passes of a "
+        "pipeline, as they are then, are replayed in the order of the schedule, as `pipeline --layout` does. The interval holds what "
+        "these leave open.",
+    .examples =
+        "rankscope whatif traces/\n"
+        "rankscope whatif --layout dp=8,tp=2 traces/\n"
+        "rankscope whatif --layout dp=8,pp=4,micro-batches=16 --batch global --memory snapshots/ traces/\n"
+        "rankscope whatif --scale rank:12=0.9 --scale compute=0.5 --table scales traces/\n"
+        "rankscope whatif --compat straggler-analysis --format json job.ops.csv.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .columns = RS_SKELETON_COLUMNS,
@@ -107,7 +158,8 @@ const rs_analysis rs_analysis_whatif = {
     .file_follows = RS_FOLLOWS_STEPS,
     .rank = rank,
     .merge = merge,
-    .free_partial = rs_skeleton_free,
+    .free_partial = free_rank,
     .absent = "no events, or not for --map",
-    .partial_layout = &rs_skeleton_layout,
+    .partial_layout = &partial_layout,
+    .sides = sides,
 };

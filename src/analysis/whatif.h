@@ -4,6 +4,9 @@
 
 #include "analysis/analysis.h"
 #include "engine/ops.h"
+#include "engine/skeleton.h"
+#include "match/passes.h"
+#include "memory/purpose.h"
 
 /* The tables, in the order of a result. */
 enum {
@@ -105,12 +108,27 @@ rs_status rs_whatif_correlate(const rs_ops *ops, rs_whatif_row *job, rs_error *e
 
 #define RS_WHATIF_MAPPED 4000000 /* events of a job: --map leaves larger ones out */
 
-/* Answers from the traces of all ranks: partials are rs_skeletons_rank's. */
+/* Answers from the traces of all ranks: the values of partials are skeletons. */
 rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
                           rs_error *err);
 
-/* --layout: the job in another layout, from the traces of all ranks. Partials are rs_skeletons_shared's. */
+/* --layout: the job in another layout, from the traces of all ranks. */
 extern const rs_table_spec rs_layout_table;
+
+/* What a rank's allocator held, bytes by purpose (memory/purpose.h) where its fullest device was fullest. */
+typedef struct rs_layout_held {
+    int64_t bytes[RS_N_PURPOSES];
+} rs_layout_held;
+
+/* What a rank contributes; of --memory `held` alone, without --layout the skeleton alone. */
+typedef struct rs_whatif_rank {
+    rs_skeleton *skeleton;
+    rs_passes *passes;
+    rs_layout_held *held;
+} rs_whatif_rank;
+
+extern const rs_layout rs_layout_held_layout;
+rs_status rs_layout_rank(const rs_run *run, rs_trace *trace, rs_whatif_rank *out, rs_error *err);
 rs_status rs_layout_merge(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
                           rs_error *err);
 

@@ -23,7 +23,7 @@
 /* One more, of `network`, `coalesce` and `group-size`: the recorded one where more of a transfer grows with its size. How much does
  * is known from RS_SIZES_OF_FIT sizes on, and then by its lower envelope alone. */
 #define REPLAY_GROWS N_REPLAYS
-/* And four of `shard`: work as long or as short as may be, transfers as they are fitted or growing otherwise. */
+/* And four of `shard` and `experts`: work as long or as short as may be, transfers as they are fitted or growing otherwise. */
 #define REPLAY_SHARES (N_REPLAYS + 1)
 #define N_CHAINS (N_REPLAYS + 5)
 
@@ -171,10 +171,15 @@ static bool asks_sizes(const rs_what_if *q)
     return false;
 }
 
+static bool is_of_work(const rs_edit *edit)
+{
+    return edit->kind == RS_EDIT_SHARD || edit->kind == RS_EDIT_EXPERTS;
+}
+
 static bool asks_shares(const rs_what_if *q)
 {
     for (size_t i = 0; i < q->n; i++)
-        if (q->edits[i].kind == RS_EDIT_SHARD) return true;
+        if (is_of_work(&q->edits[i])) return true;
     return false;
 }
 
@@ -188,7 +193,7 @@ static bool leaves_work_open(const rs_what_if *q)
 
 static uint8_t end_of(const rs_edit *edit, unsigned chain)
 {
-    if (edit->kind == RS_EDIT_SHARD)
+    if (is_of_work(edit))
         return chain == REPLAY_GROWS ? RS_END_NONE : (chain - REPLAY_SHARES) & 1 ? RS_END_SHORT : RS_END_LONG;
     return is_of_sizes(edit) && (chain == REPLAY_GROWS || chain >= REPLAY_SHARES + 2) ? RS_END_OTHER
                                                                                       : RS_END_NONE;
@@ -395,6 +400,17 @@ rs_status rs_asker_try(rs_asker *a, const rs_what_if *q, double *us, rs_error *e
     RS_TRY(run_bench(a, b, err));
     rs_lengths_measure(e, &b->t, b->ends, 0, e->n_ranks, &b->after);
     *us = rs_lengths_mean(&b->after) / 1e3;
+    return RS_OK;
+}
+
+rs_status rs_asker_replay(rs_asker *a, const rs_what_if *q, const rs_times **times, rs_error *err)
+{
+    bench *b = &a->benches[0];
+    size_t n_changed;
+    RS_TRY(edit_weights(a, b, q, &n_changed, err));
+    RS_TRY(run_bench(a, b, err));
+    if (a->contention.n_names) RS_TRY(run_contended(a, b, err));
+    *times = &b->t;
     return RS_OK;
 }
 

@@ -87,6 +87,8 @@ const struct rs_contention *rs_asker_contention(const rs_asker *asker);
 rs_status rs_asker_bound(rs_asker *asker, rs_asked *items, size_t n, rs_error *err);
 /* A step when the question holds, us, without an interval and whether it can be relied on or not. */
 rs_status rs_asker_try(rs_asker *asker, const rs_what_if *question, double *us, rs_error *err);
+/* The replay of the question, as rs_asker_ask has it: *times is the asker's, until it is asked again. */
+rs_status rs_asker_replay(rs_asker *asker, const rs_what_if *question, const rs_times **times, rs_error *err);
 /* Fills answers, refused and n_changed. */
 rs_status rs_asker_ask(rs_asker *asker, rs_asked *items, size_t n, rs_error *err);
 

@@ -476,6 +476,7 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
         case RS_EDIT_PAYLOAD: status = rs_edit_payload(edit, &x, err); break;
         case RS_EDIT_MICRO_BATCHES: status = rs_edit_micro_batches(edit, &x, err); break;
         case RS_EDIT_SHARD: status = rs_edit_shard(edit, &x, err); break;
+        case RS_EDIT_EXPERTS: status = rs_edit_experts(edit, &x, err); break;
         default: status = rs_edit_coalesce(edit, &x, err); break;
         }
     }

@@ -19,13 +19,14 @@
  *     group-size GROUP:N      collectives of a group as if it had N members: data parallelism over more ranks, or fewer
  *     payload GROUP*F         collectives of a group carry F times as many bytes
  *     shard GROUP:N           work that a tensor-parallel group shares out is shared out over N ranks
+ *     experts GROUP:N         the experts of an expert-parallel group are on N ranks
  *     micro-batches*N         each micro-batch of a pipeline as N smaller ones
  *
  * SELECTOR: a condition (query/expression.h) on name, operator, class (computation, communication, memory), part (host,
  * loader, launch, stream_gap), rank (0-3|8), step, stream, group, members (the ranks that meet, all of them), collective, bytes, us (how long it takes itself), behind
  * (host time between the return of a waiting call of that name and the next launch of its thread). Without
  * class=communication a selector means computation and copies; part=host or loader means the time of host threads, launch
- * and stream_gap the latencies. GROUP may be @SIZExSTRIDE: all groups of so many ranks, so far apart. NAME, A, B, GROUP: a text, in quotes where it holds , ; or other signs; =NAME: the whole name.
+ * and stream_gap the latencies. GROUP may be @SIZExSTRIDE: all groups of so many ranks, so far apart (@8x1/all_to_all, @8x1/others: these collectives of them). NAME, A, B, GROUP: a text, in quotes where it holds , ; or other signs; =NAME: the whole name.
  *
  * Edits are values: rs_what_if_print undoes rs_what_if_parse for every one of them. Who asks builds them:
  *
@@ -55,6 +56,7 @@ typedef enum rs_edit_kind {
     RS_EDIT_GROUP_SIZE,
     RS_EDIT_PAYLOAD,
     RS_EDIT_SHARD,
+    RS_EDIT_EXPERTS,
     RS_EDIT_MICRO_BATCHES,
     RS_N_EDITS
 } rs_edit_kind;
@@ -98,9 +100,17 @@ typedef enum rs_edit_end {
     RS_END_NONE,
     RS_END_OTHER, /* of network and coalesce: more of a transfer grows with its size; of group-size and payload: less; of
                      micro-batches: smaller work costs its fixed part again */
-    RS_END_LONG, /* of shard: work takes as long as may be */
+    RS_END_LONG, /* of shard and experts: work takes as long as may be */
     RS_END_SHORT /* ... as short */
 } rs_edit_end;
+
+/* Which collectives of an axis an edit means: ranks that share experts are often those of a data parallel group. */
+typedef enum rs_axis_of {
+    RS_AXIS_ALL,
+    RS_AXIS_EXCHANGES, /* @SIZExSTRIDE/all_to_all: these alone */
+    RS_AXIS_OTHERS,    /* @SIZExSTRIDE/others: all but these */
+    RS_N_AXIS_OF
+} rs_axis_of;
 
 typedef struct rs_edit {
     rs_edit_kind kind;
@@ -111,6 +121,7 @@ typedef struct rs_edit {
     rs_edit_name name, other;       /* GROUP, NAME, A; B */
     int64_t number;                 /* rank, bytes, members; -1: not given */
     int64_t axis_size, axis_stride; /* GROUP as @SIZExSTRIDE; 0: by name */
+    uint8_t axis_of;                /* rs_axis_of */
     uint8_t end;                    /* rs_edit_end */
 } rs_edit;
 
@@ -136,9 +147,9 @@ rs_edit *rs_what_if_add(rs_what_if *question, rs_edit_kind kind); /* NULL when o
 /* Adds one that scales; the caller selects what. NULL when out of memory, which rs_selector_... take. */
 rs_expr *rs_what_if_scale_by(rs_what_if *question, double factor);
 rs_expr *rs_what_if_scale_to(rs_what_if *question, int64_t ns);
-/* Adds one about the groups of an axis: group-size, payload, shard. NULL when out of memory. */
+/* Adds one about the groups of an axis: group-size, payload, shard, experts. NULL when out of memory. */
 rs_edit *rs_what_if_add_axis(rs_what_if *question, rs_edit_kind kind, int64_t size, int64_t stride);
-/* Adds one with a name: no-sync, overlap, fuse, coalesce, group-size, payload, shard. */
+/* Adds one with a name: no-sync, overlap, fuse, coalesce, group-size, payload, shard, experts. */
 rs_edit *rs_what_if_add_name(rs_what_if *question, rs_edit_kind kind, const char *text, size_t n, bool whole);
 bool rs_edit_set_name(rs_edit_name *name, const char *text, size_t n, bool whole); /* false: out of memory */
 /* One more term that must hold. */
@@ -210,6 +221,8 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_payload(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_shard(const rs_edit *edit, rs_editor *x, rs_error *err);
+/* edits_experts.c */
+rs_status rs_edit_experts(const rs_edit *edit, rs_editor *x, rs_error *err);
 /* edits_pipeline.c */
 rs_status rs_edit_micro_batches(const rs_edit *edit, rs_editor *x, rs_error *err);
 /* What counts as the fixed part where fewer than three sizes of one kind and group size do not show it. */

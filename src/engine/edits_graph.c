@@ -291,7 +291,9 @@ bool rs_edit_is_of_group(const rs_edit *edit, const rs_editor *x, const rs_meeti
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
     const rs_coll_rank *r = e->comm[a->rank];
     const rs_coll_shape *op = rs_coll_shape_of(r, &r->ops[a->op]);
+    const bool exchanges = op->kind == RS_COLL_ALL_TO_ALL;
     return op->kind != RS_COLL_SEND_RECV && m->n >= 2 &&
+           (edit->axis_of == RS_AXIS_ALL || exchanges == (edit->axis_of == RS_AXIS_EXCHANGES)) &&
            (edit->axis_size ? is_on_axis(edit, x, c) : rs_edit_names_group(edit, &r->pool, op));
 }
 

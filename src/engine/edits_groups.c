@@ -14,8 +14,8 @@
 /* Transfers of one kind: sums of a fit of latency and time a byte by least squares, weighted so that relative distances count. */
 typedef struct fit {
     double n, w, wb, wbb, wt, wbt, wtt;
-    int64_t least, smallest, largest; /* ns; bytes */
-    uint32_t members;
+    int64_t least, smallest, largest; /* ns, see bound_latencies; bytes */
+    bool between_hosts;
 } fit;
 
 static void fit_add(fit *f, double bytes, double ns)
@@ -43,6 +43,20 @@ static int64_t fit_latency(const fit *f, bool most)
     return at < 0 ? 0 : at > (double)f->least ? f->least : rs_int_near(at);
 }
 
+/* No latency is longer than the least transfer of its kind among as many ranks or more, on links that are no faster: groups of another axis, with
+ * another payload, show it, too. */
+static void bound_latencies(const rs_engine *e, uint32_t members, fit *fits)
+{
+    for (size_t k = 0; members && k < e->n_meetings; k++) {
+        const rs_meeting *m = &e->meetings[k];
+        const rs_coll_instance *c = &e->coll.instances[m->instance];
+        fit *f = &fits[rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind];
+        if (f->n > 0 && c->n >= members && m->n == c->n && m->transfer > 0 && m->transfer < f->least &&
+            (!f->between_hosts || rs_edit_is_between_hosts(e, c)))
+            f->least = m->transfer;
+    }
+}
+
 static rs_status fit_all(const rs_edit *edit, const rs_editor *x, fit *fits, uint32_t *n, rs_error *err)
 {
     const rs_engine *e = x->e;
@@ -59,11 +73,13 @@ static rs_status fit_all(const rs_edit *edit, const rs_editor *x, fit *fits, uin
         if (bytes < 0) continue;
         fit *f = &fits[rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind];
         if (f->n == 0 || m->transfer < f->least) f->least = m->transfer;
+        if (f->n == 0) f->between_hosts = rs_edit_is_between_hosts(e, c);
         if (f->n == 0 || bytes < f->smallest) f->smallest = bytes;
         if (f->n == 0 || bytes > f->largest) f->largest = bytes;
         fit_add(f, (double)bytes, (double)m->transfer);
     }
     *n = members;
+    bound_latencies(e, members, fits);
     return RS_OK;
 }
 
@@ -88,46 +104,69 @@ static void drop_copies(rs_editor *x)
     }
 }
 
-/* A ring of n takes a multiple of n - 1 turns, and moves (n - 1)/n of all that is gathered or reduced over each link, once or twice. What one
- * member sends to all goes over each link whole. A group of one has nothing to say, and says nothing. */
-rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err)
+/* What a transfer takes then: fixed does not grow with its size, growing does. n: members now. */
+typedef double (*retime_fn)(const rs_edit *edit, rs_coll_kind kind, double n, double fixed, double growing);
+
+/* Over one size alone all of a transfer may be fixed, but for what its bytes take on the fastest links that there are. */
+static int64_t fixed_part(const rs_editor *x, const rs_meeting *m, rs_coll_kind kind, int64_t ns,
+                          int64_t latency)
+{
+    const rs_coll_instance *c = &x->e->coll.instances[m->instance];
+    const int64_t bytes = rs_meeting_bytes(x->e, m);
+    const int64_t least = bytes < 0 || c->on_host
+                              ? 0
+                              : rs_edit_least_transfer(kind, c->n, bytes, rs_edit_is_between_hosts(x->e, c));
+    const int64_t most = rs_sub_sat(ns, least);
+    return most < 0 ? 0 : latency < most ? latency : most;
+}
+
+static rs_status retime(const rs_edit *edit, rs_editor *x, retime_fn then, rs_error *err)
 {
     const rs_engine *e = x->e;
     fit fits[RS_N_COLL_KINDS] = {{0}};
     uint32_t members;
     RS_TRY(fit_all(edit, x, fits, &members, err));
     for (uint32_t k = 0; k < e->n_meetings; k++) {
-        const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
-        if (c->n < 2 || !rs_edit_is_of_group(edit, x, &e->meetings[k])) continue;
+        const rs_meeting *m = &e->meetings[k];
+        const rs_coll_instance *c = &e->coll.instances[m->instance];
+        if (c->n < 2 || !rs_edit_is_of_group(edit, x, m)) continue;
         const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
-        const double n = (double)c->n, other = (double)edit->number, turns = (other - 1) / (n - 1);
-        const int64_t alpha = fit_latency(&fits[kind], edit->end == RS_END_OTHER);
-        int64_t *w = &x->w->transfer[k], fixed = alpha < *w ? alpha : *w;
-        rs_edit_change(
-            x, w,
-            rs_int_near((double)fixed * turns +
-                        (double)(*w - fixed) * (is_whole(kind) && edit->number > 1 ? 1 : turns * n / other)));
-        if (edit->number == 1 && x->w->edge) rs_edit_save_launches(x, k);
+        int64_t *w = &x->w->transfer[k];
+        const int64_t fixed = fixed_part(x, m, kind, *w, fit_latency(&fits[kind], edit->end == RS_END_OTHER));
+        rs_edit_change(x, w, rs_int_near(then(edit, kind, c->n, (double)fixed, (double)(*w - fixed))));
+        if (edit->kind == RS_EDIT_GROUP_SIZE && edit->number == 1 && x->w->edge) rs_edit_save_launches(x, k);
     }
+    return RS_OK;
+}
+
+/* A ring of n takes a multiple of n - 1 turns, and moves (n - 1)/n of all that is gathered or reduced over each link, once or twice. An all-to-all sends
+ * to all at once, at the other end one after the other. What one member sends to all goes over each link whole. A group of one has nothing to say, and
+ * says nothing. */
+static double with_members(const rs_edit *edit, rs_coll_kind kind, double n, double fixed, double growing)
+{
+    const double other = (double)edit->number, turns = (other - 1) / (n - 1);
+    const bool at_once = kind == RS_COLL_ALL_TO_ALL && edit->number > 1 && edit->end != RS_END_OTHER;
+    return fixed * (at_once ? 1 : turns) +
+           growing * (is_whole(kind) && edit->number > 1 ? 1 : turns * n / other);
+}
+
+static double with_payload(const rs_edit *edit, rs_coll_kind kind, double n, double fixed, double growing)
+{
+    (void)kind;
+    (void)n;
+    return fixed + growing * edit->factor;
+}
+
+rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err)
+{
+    RS_TRY(retime(edit, x, with_members, err));
     if (edit->number == 1 && edit->end == RS_END_OTHER) drop_copies(x);
     return RS_OK;
 }
 
 rs_status rs_edit_payload(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
-    const rs_engine *e = x->e;
-    fit fits[RS_N_COLL_KINDS] = {{0}};
-    uint32_t members;
-    RS_TRY(fit_all(edit, x, fits, &members, err));
-    for (uint32_t k = 0; k < e->n_meetings; k++) {
-        const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
-        if (c->n < 2 || !rs_edit_is_of_group(edit, x, &e->meetings[k])) continue;
-        const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
-        const int64_t alpha = fit_latency(&fits[kind], edit->end == RS_END_OTHER);
-        int64_t *w = &x->w->transfer[k], fixed = alpha < *w ? alpha : *w;
-        rs_edit_change(x, w, fixed + rs_int_near((double)(*w - fixed) * edit->factor));
-    }
-    return RS_OK;
+    return retime(edit, x, with_payload, err);
 }
 
 /* ---- work that is shared out over another number of ranks ------------------------------------------------ */

@@ -18,6 +18,7 @@ const char *const rs_edit_assumptions[RS_N_EDITS] = {
     "rings over links as fast as the recorded ones; each rank's own work stays, and what is gathered or reduced in all",
     "links stay as fast",
     "each rank's share of the work is as large as the others', and its host does the same calls",
+    "experts get as many tokens from each rank as now; gradients of experts that are on several ranks are reduced as now",
     "smaller micro-batches compute as efficiently"};
 
 static const char *const classes[] = {"computation", "communication", "memory", NULL};

@@ -9,8 +9,8 @@
 #include "text/numbers.h"
 
 static const char *const edit_words[RS_N_EDITS] = {
-    "scale",   "no-stragglers", "balanced", "network",    "overlap", "graphs", "no-loader",
-    "no-sync", "fuse",          "coalesce", "group-size", "payload", "shard",  "micro-batches"};
+    "scale", "no-stragglers", "balanced",   "network", "overlap", "graphs",  "no-loader",    "no-sync",
+    "fuse",  "coalesce",      "group-size", "payload", "shard",   "experts", "micro-batches"};
 
 static rs_status find_kind(const char *text, size_t n, rs_edit_kind *out, rs_error *err)
 {
@@ -187,7 +187,9 @@ static bool takes(const char **at, char c)
     return true;
 }
 
-/* @SIZExSTRIDE; false: it is none, and *at stays. */
+const char *const rs_axis_words[RS_N_AXIS_OF] = {"", "/all_to_all", "/others"};
+
+/* @SIZExSTRIDE, with a word after it or not; false: it is none, and *at stays. */
 static bool parse_axis(rs_edit *e, const char **at)
 {
     const char *p = rs_scan_space(*at), *end;
@@ -196,6 +198,12 @@ static bool parse_axis(rs_edit *e, const char **at)
         e->axis_size = e->axis_stride = 0;
         return false;
     }
+    for (size_t i = 1; i < RS_N_AXIS_OF; i++)
+        if (strncmp(end, rs_axis_words[i], strlen(rs_axis_words[i])) == 0) {
+            end += strlen(rs_axis_words[i]);
+            e->axis_of = (uint8_t)i;
+            break;
+        }
     *at = end;
     return true;
 }
@@ -258,6 +266,7 @@ static rs_status parse_argument(rs_edit *e, char sign, bool given, const char **
     case RS_EDIT_FUSE:
     case RS_EDIT_GROUP_SIZE:
     case RS_EDIT_SHARD:
+    case RS_EDIT_EXPERTS:
     case RS_EDIT_COALESCE: return parse_pair(e, at, err);
     case RS_EDIT_PAYLOAD: return parse_payload(e, at, err);
     default:
@@ -382,9 +391,11 @@ static void print_edit(const rs_edit *e, rs_text *out)
     case RS_EDIT_GROUP_SIZE:
     case RS_EDIT_PAYLOAD:
     case RS_EDIT_SHARD:
+    case RS_EDIT_EXPERTS:
         rs_text_put(out, " ");
         if (e->axis_size)
-            rs_text_printf(out, "@%lldx%lld", (long long)e->axis_size, (long long)e->axis_stride);
+            rs_text_printf(out, "@%lldx%lld%s", (long long)e->axis_size, (long long)e->axis_stride,
+                           rs_axis_words[e->axis_of]);
         else
             print_name(&e->name, out);
         if (e->kind == RS_EDIT_FUSE) {

@@ -751,13 +751,26 @@ static bool answer_line(finder *f, uint32_t line)
     return true;
 }
 
-rs_status rs_pipelines_find(rs_passes *const *ranks, const rs_coll_job *job, rs_pipelines *out, rs_error *err)
+static rs_status find_pipelines(rs_passes *const *ranks, const rs_coll_job *job, bool any, rs_pipelines *out,
+                                rs_error *err)
 {
     RS_SCOPED(clear_finder) finder f = {.job = job, .out = out, .n = job->n_ranks};
     *out = (rs_pipelines){0};
     RS_TRY(rs_stages_find(job, &out->stages, err));
+    if (any && !out->stages.n_stages && out->stages.n_lines == f.n) out->stages.n_stages = 1;
     if (!out->stages.n_stages) return RS_OK;
     bool ok = fill_lanes(&f, ranks) && find_messages(&f) && tell_weights(&f, &out->stages) && find_needs(&f);
     for (uint32_t i = 0; ok && i < out->stages.n_lines; i++) ok = answer_line(&f, i);
     return ok ? RS_OK : rs_fail_nomem(err, "pipelines");
+}
+
+rs_status rs_pipelines_find(rs_passes *const *ranks, const rs_coll_job *job, rs_pipelines *out, rs_error *err)
+{
+    return find_pipelines(ranks, job, false, out, err);
+}
+
+rs_status rs_pipelines_find_any(rs_passes *const *ranks, const rs_coll_job *job, rs_pipelines *out,
+                                rs_error *err)
+{
+    return find_pipelines(ranks, job, true, out, err);
 }

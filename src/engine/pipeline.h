@@ -98,6 +98,9 @@ typedef struct rs_pipelines {
  * work, times the length of a pipeline. */
 rs_status rs_pipelines_find(rs_passes *const *ranks, const rs_coll_job *job, rs_pipelines *out,
                             rs_error *err);
+/* The same; of a job without pipelines each rank is one of one stage. */
+rs_status rs_pipelines_find_any(rs_passes *const *ranks, const rs_coll_job *job, rs_pipelines *out,
+                                rs_error *err);
 void rs_pipelines_clear(rs_pipelines *pipelines);
 
 /* ---- another layout ---------------------------------------------------------------------------------------- */
@@ -110,12 +113,20 @@ typedef struct rs_pipe_layout {
     rs_pipe_schedule schedule; /* GPipe, or 1F1B: one part of the model a stage */
 } rs_pipe_layout;
 
-/* "pp=2,micro-batches=8,schedule=1f1b"; what is not said stays. RS_ERR_USAGE says what is wrong. */
-rs_status rs_pipe_layout_parse(const char *text, rs_pipe_layout *layout, rs_error *err);
+/* What is asked of --layout, of any command; 0 and RS_PIPE_UNKNOWN: not said, it stays. */
+typedef struct rs_layout_asked {
+    int64_t dp, tp, ep, pp, micro_batches;
+    rs_pipe_schedule schedule;
+} rs_layout_asked;
+
+/* "dp=8,pp=2,micro-batches=8,schedule=1f1b". RS_ERR_USAGE says what is wrong. */
+rs_status rs_layout_parse(const char *text, rs_layout_asked *out, rs_error *err);
 
 /* What a layout is made of: passes' lengths by stage, and what is between them, ns. */
 typedef struct rs_pipe_costs {
     int64_t forward[RS_PIPE_MOST_STAGES], backward[RS_PIPE_MOST_STAGES];
+    int64_t last_longer
+        [RS_PIPE_MOST_STAGES]; /* what a step's last backward takes more than others: gradients are reduced then */
     int64_t link, late, start, gap;
     bool asks_late; /* a message is on its way when the receiver's pass before is over, not earlier */
 } rs_pipe_costs;
@@ -123,5 +134,29 @@ typedef struct rs_pipe_costs {
 /* The time from the first pass to the end of the last, and how long stages are idle of that, summed. O(passes). */
 rs_status rs_pipe_layout_replay(const rs_pipe_costs *costs, const rs_pipe_layout *layout, int64_t *window,
                                 int64_t *idle, rs_error *err);
+
+/* A step of the pipelines in another layout. Times in ns; a window is from the first pass to the end of the last. */
+typedef struct rs_pipe_forecast {
+    rs_pipe_layout recorded, other;
+    int64_t steps;                   /* it is learned from; 0: the pipelines have none, and all else is 0 */
+    int64_t window, low, high, idle; /* in the other layout; idle: of all stages */
+    int64_t recorded_window, recorded_idle, recorded_all; /* mean of steps; sums over stages and steps */
+    double error; /* percent: the recorded layout replayed in the same way, against the recording */
+} rs_pipe_forecast;
+
+/* Passes take what they take now; of other stages, an equal share of all. Only pp, micro_batches and schedule of what is asked count.
+ * RS_ERR_USAGE says why there is no answer: the replay of the recorded layout errs too much, or its schedule is not known. */
+rs_status rs_pipelines_forecast(const rs_pipelines *pipelines, const rs_layout_asked *asked,
+                                rs_pipe_forecast *out, rs_error *err);
+
+/* The mean window of their steps, ns; 0: they have none. */
+double rs_pipelines_window(const rs_pipelines *pipelines);
+
+struct rs_engine;
+struct rs_times;
+/* Puts passes, and the windows of steps, where a replay of the ranks' graph has their work, so that a forecast speaks of the job as a question has
+ * changed it. The pipelines' job is the engine's. Passes without work of a GPU stay. O(n log n). */
+rs_status rs_pipelines_retime(rs_pipelines *pipelines, const struct rs_engine *engine,
+                              const struct rs_times *times, rs_error *err);
 
 #endif

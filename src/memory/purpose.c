@@ -1,7 +1,9 @@
 #include "memory/purpose.h"
 
+#include "base/interval.h"
 #include "base/memory.h"
 #include "base/search.h"
+#include "base/try.h"
 #include "memory/notes.h"
 
 const char *const rs_purpose_names[RS_N_PURPOSES] = {
@@ -81,4 +83,37 @@ rs_purpose rs_purpose_of(const rs_purposes *p, const rs_life *life, rs_certainty
     bool compiled = life->from && h->snapshot->events.compiled[h->device->first + life->from - 1];
     if (compiled && *certainty < RS_GUESS) (*certainty)++;
     return purpose;
+}
+
+/* One device: sums by purpose where it was fullest. */
+static rs_status sum_device(const rs_snapshot *s, const rs_snapshot_device *device,
+                            const rs_frame_traits *traits, int64_t *peak, int64_t bytes[RS_N_PURPOSES],
+                            rs_error *err)
+{
+    RS_SCOPED(rs_history_clear) rs_history h = {0};
+    RS_SCOPED(rs_purposes_clear) rs_purposes p = {0};
+    rs_certainty certainty;
+    RS_TRY(rs_history_make(s, device, &h, err));
+    RS_TRY(rs_purposes_init(&p, &h, traits, err));
+    const rs_peaks peaks = rs_history_peaks(&h, &(rs_instants){0, h.n}, 1);
+    if (peaks.value[RS_ACTIVE] <= *peak) return RS_OK;
+    *peak = peaks.value[RS_ACTIVE];
+    for (size_t k = 0; k < RS_N_PURPOSES; k++) bytes[k] = 0;
+    for (size_t i = 0; i < h.n_lives; i++) {
+        if (!rs_life_is_active(&h.lives[i], peaks.instant[RS_ACTIVE])) continue;
+        int64_t *sum = &bytes[rs_purpose_of(&p, &h.lives[i], &certainty)];
+        *sum = rs_add_sat(*sum, h.lives[i].size);
+    }
+    return RS_OK;
+}
+
+rs_status rs_purposes_at_peak(const rs_snapshot *s, int64_t bytes[RS_N_PURPOSES], rs_error *err)
+{
+    RS_SCOPED(rs_frame_traits_clear) rs_frame_traits traits = {0};
+    int64_t peak = 0;
+    for (size_t k = 0; k < RS_N_PURPOSES; k++) bytes[k] = 0;
+    RS_TRY(rs_frame_traits_make(s, &traits, err));
+    for (size_t i = 0; i < s->n_devices; i++)
+        RS_TRY(sum_device(s, &s->devices[i], &traits, &peak, bytes, err));
+    return RS_OK;
 }

@@ -41,4 +41,7 @@ rs_status rs_purposes_init(rs_purposes *p, const rs_history *history, const rs_f
 void rs_purposes_clear(rs_purposes *p);
 rs_purpose rs_purpose_of(const rs_purposes *p, const rs_life *life, rs_certainty *certainty);
 
+/* Bytes active by purpose when the fullest device of the snapshot was fullest; all 0: it holds none. */
+rs_status rs_purposes_at_peak(const rs_snapshot *snapshot, int64_t bytes[RS_N_PURPOSES], rs_error *err);
+
 #endif

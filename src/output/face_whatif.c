@@ -384,8 +384,10 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
 void rs_headline_layout(const rs_result *result, rs_text *out)
 {
     const rs_table *t = result->tables[result->main_table];
-    char before[32], after[32], low[32], high[32];
+    char before[32], after[32], low[32], high[32], batches[48] = "";
     if (!rs_table_n_rows(t)) return;
+    const long long n = rs_face_int(t, 0, "micro_batches", 0);
+    if (n) snprintf(batches, sizeof batches, " and %lld micro-batch%s", n, n == 1 ? "" : "es");
     const char *reason = rs_face_string(t, 0, "reason");
     if (*reason) {
         rs_text_printf(out, "%s is not predicted: %s.", rs_face_string(t, 0, "layout"), reason);
@@ -397,7 +399,7 @@ void rs_headline_layout(const rs_result *result, rs_text *out)
     human_us(rs_face_number(t, 0, "after_high_us"), high);
     rs_text_printf(
         out,
-        "With %s a step takes %s (%s to %s), now %s with %s; a GPU gets %s %% of the work done that it does now.",
-        rs_face_string(t, 0, "layout"), after, low, high, before, rs_face_string(t, 0, "recorded"),
+        "With %s%s a step takes %s (%s to %s), now %s with %s; a GPU gets %s %% of the work done that it does now.",
+        rs_face_string(t, 0, "layout"), batches, after, low, high, before, rs_face_string(t, 0, "recorded"),
         RS_FIXED(rs_face_number(t, 0, "per_gpu_pct"), 1));
 }

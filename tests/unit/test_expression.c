@@ -269,7 +269,7 @@ static bool same_edit(const rs_edit *a, const rs_edit *b)
 {
     return a->kind == b->kind && !a->selector == !b->selector && a->scaling == b->scaling &&
            a->factor == b->factor && a->ns == b->ns && a->number == b->number &&
-           a->axis_size == b->axis_size && a->axis_stride == b->axis_stride &&
+           a->axis_size == b->axis_size && a->axis_stride == b->axis_stride && a->axis_of == b->axis_of &&
            same_name(&a->name, &b->name) && same_name(&a->other, &b->other) &&
            (!a->selector || same_expr(a->selector, b->selector));
 }
@@ -332,6 +332,7 @@ static void add_edit(rng *r, rs_what_if *q)
     case RS_EDIT_GROUP_SIZE:
     case RS_EDIT_PAYLOAD:
     case RS_EDIT_SHARD:
+    case RS_EDIT_EXPERTS:
         said[n] = 'k'; /* a name is not empty */
         e = kind >= RS_EDIT_GROUP_SIZE && rng_below(r, 2)
                 ? rs_what_if_add_axis(q, kind, 2 + (int64_t)rng_below(r, 100),
@@ -341,7 +342,9 @@ static void add_edit(rng *r, rs_what_if *q)
         said[n] = '.';
         if (kind == RS_EDIT_FUSE) assert_true(rs_edit_set_name(&e->other, said, n + 1, rng_below(r, 2)));
         if (kind == RS_EDIT_COALESCE) e->number = (int64_t)rng_below(r, 1u << 30);
-        if (kind == RS_EDIT_GROUP_SIZE || kind == RS_EDIT_SHARD) e->number = 1 + (int64_t)rng_below(r, 1000);
+        if (e->axis_size) e->axis_of = (uint8_t)rng_below(r, RS_N_AXIS_OF);
+        if (kind == RS_EDIT_GROUP_SIZE || kind == RS_EDIT_SHARD || kind == RS_EDIT_EXPERTS)
+            e->number = 1 + (int64_t)rng_below(r, 1000);
         if (kind == RS_EDIT_PAYLOAD) e->factor = (double)(1 + rng_below(r, 1000)) / 7;
         break;
     default: rs_what_if_add(q, kind);
@@ -489,6 +492,11 @@ TEST(test_questions)
         {"group-size @2:8", "group-size \"@2\":8"},
         {"shard TENSOR:4", "shard TENSOR:4"},
         {"shard @2x1 : 4", "shard @2x1:4"},
+        {"experts @8x1/all_to_all:4", "experts @8x1/all_to_all:4"},
+        {"experts MOE:4", "experts MOE:4"},
+        {"experts MOE:0", NULL},
+        {"payload @8x1/others*0.5", "payload @8x1/others*0.5"},
+        {"group-size @8x1/other:4", NULL},
         {"shard @2x1", NULL},
         {"payload DATA*0.5", "payload DATA*0.5"},
         {"payload a*b*2", "payload \"a*b\"*2"},

@@ -323,37 +323,150 @@ static void replays_layouts(void **state)
     /* forward, message, forward, gap, backward, message, backward */
     assert_int_equal(window, 100 + 13 + 100 + 5 + 200 + 13 + 200);
     assert_int_equal(idle, 2 * window - 600);
+    c->last_longer[1] = 30; /* the other stage waits for it */
+    assert_int_equal(rs_pipe_layout_replay(c, &l, &window, &idle, NULL), RS_OK);
+    assert_int_equal(window, 100 + 13 + 100 + 5 + 230 + 13 + 200);
     rs_free(c);
 }
 
 static void parses_layouts(void **state)
 {
     (void)state;
-    rs_pipe_layout l = {4, 8, RS_PIPE_GPIPE};
-    assert_int_equal(rs_pipe_layout_parse("pp=2,schedule=1f1b", &l, NULL), RS_OK);
-    assert_int_equal(l.stages, 2);
-    assert_int_equal(l.micro_batches, 8);
+    rs_layout_asked l;
+    assert_int_equal(rs_layout_parse("pp=2,schedule=1f1b", &l, NULL), RS_OK);
+    assert_int_equal(l.pp, 2);
+    assert_int_equal(l.micro_batches, 0);
     assert_int_equal(l.schedule, RS_PIPE_1F1B);
-    assert_int_equal(rs_pipe_layout_parse("", &l, NULL), RS_OK);
+    assert_int_equal(rs_layout_parse("micro-batches=7,dp=3,ep=5,tp=4", &l, NULL), RS_OK);
+    assert_true(l.dp == 3 && l.tp == 4 && l.ep == 5 && l.pp == 0 && l.micro_batches == 7);
+    assert_int_equal(l.schedule, RS_PIPE_UNKNOWN);
     static const char *const wrong[] = {
-        "pp",    "pp=",      "pp=0",     "pp=1",           "pp=x",
-        "pp=2x", "tp=2",     "=2",       "schedule=other", "micro-batches=0",
-        ",",     "pp=2;x=1", "pp=99999", "pp=-2",          "micro-batches=99999999999999999999",
+        "pp",    "pp=",      "pp=0",       "pp=x",           "",
+        "pp=2x", "xp=2",     "=2",         "schedule=other", "micro-batches=0",
+        ",",     "pp=2;x=1", "dp=9999999", "pp=-2",          "micro-batches=99999999999999999999",
         "PP=2"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        rs_pipe_layout x = {4, 8, RS_PIPE_GPIPE};
-        assert_int_not_equal(rs_pipe_layout_parse(wrong[i], &x, NULL), RS_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(rs_layout_parse(wrong[i], &l, NULL), RS_ERR_USAGE);
+}
+
+/* ---- forecasts -------------------------------------------------------------------------------------------- */
+
+enum { FORECAST_STEPS = 2 };
+
+/* Two steps of p stages by GPipe or 1F1B: as the replay has them, stretched. */
+typedef struct played {
+    rs_pipelines p;
+    rs_stage_step steps[FORECAST_STEPS * 8];
+    rs_stage_pass passes[FORECAST_STEPS * 8 * 2 * 8];
+} played;
+
+static played *play(size_t stages, size_t batches, rs_pipe_schedule schedule, double stretch)
+{
+    played *x = rs_calloc(1, sizeof *x);
+    rs_pipe_costs *c = rs_calloc(1, sizeof *c);
+    int64_t window, idle;
+    assert_true(x && c);
+    for (size_t s = 0; s < stages; s++) {
+        c->forward[s] = 100000;
+        c->backward[s] = 200000;
     }
-    rs_pipe_layout many = {1000, 8, RS_PIPE_GPIPE};
-    assert_int_equal(rs_pipe_layout_parse("micro-batches=100000", &many, NULL), RS_ERR_LIMIT);
+    assert_int_equal(
+        rs_pipe_layout_replay(c, &(rs_pipe_layout){stages, batches, schedule}, &window, &idle, NULL), RS_OK);
+    x->p =
+        (rs_pipelines){.steps = x->steps, .passes = x->passes, .stages = {.n_stages = stages, .n_lines = 1}};
+    for (int64_t step = 0; step < FORECAST_STEPS; step++)
+        for (uint32_t s = 0; s < stages; s++) {
+            x->steps[x->p.n_steps++] = (rs_stage_step){.stage = s,
+                                                       .step = step,
+                                                       .window = (int64_t)((double)window * stretch),
+                                                       .idle = idle / (int64_t)stages,
+                                                       .micro_batches = (int64_t)batches,
+                                                       .schedule = (uint8_t)schedule};
+            for (size_t k = 0; k < 2 * batches; k++) {
+                const int64_t start = step * 100000000 + (int64_t)k * 300000;
+                x->passes[x->p.n_passes++] = (rs_stage_pass){.stage = s,
+                                                             .step = step,
+                                                             .number = (int64_t)k / 2,
+                                                             .kind = k % 2 ? B : F,
+                                                             .start = start,
+                                                             .end = start + (k % 2 ? 200000 : 100000)};
+            }
+        }
+    rs_free(c);
+    return x;
+}
+
+static void forecasts_layouts(void **state)
+{
+    (void)state;
+    rs_pipe_forecast f;
+    rs_layout_asked asked = {.micro_batches = 12};
+    played *x = play(4, 6, RS_PIPE_1F1B, 1);
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_OK);
+    assert_int_equal(f.steps, FORECAST_STEPS);
+    assert_true(f.recorded.stages == 4 && f.recorded.micro_batches == 6 &&
+                f.recorded.schedule == RS_PIPE_1F1B);
+    assert_int_equal(f.recorded_window, 300000 * (6 + 3));
+    assert_int_equal(f.window, 300000 * (12 + 3)); /* (m + p - 1) of both passes */
+    assert_true(f.low < f.window && f.window < f.high);
+    assert_true(f.error > -1e-9 && f.error < 1e-9);
+    asked = (rs_layout_asked){.pp = 2}; /* passes of twice the layers */
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_OK);
+    assert_int_equal(f.window, 600000 * (6 + 1));
+    assert_int_equal(f.idle, 2 * 600000);
+    asked = (rs_layout_asked){.pp = 1};
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_OK);
+    assert_int_equal(f.window, 1200000 * 6);
+    assert_int_equal(f.idle, 0);
+    x->steps[4].micro_batches = 5; /* the first stage of the second step */
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_ERR_USAGE);
+    rs_free(x);
+
+    x = play(4, 6, RS_PIPE_GPIPE, 1.06); /* above 5 % */
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_ERR_USAGE);
+    rs_free(x);
+    x = play(4, 6, RS_PIPE_GPIPE, 1.04);
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_OK);
+    assert_true(f.error < -3 && f.error > -5 && f.low < (int64_t)(0.97 * 7200000));
+    for (size_t i = 0; i < x->p.n_steps; i++) x->steps[i].schedule = RS_PIPE_DUAL;
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_ERR_USAGE);
+    rs_free(x);
+
+    x = play(1, 4, RS_PIPE_GPIPE, 1); /* the last backward takes longer: of fewer micro-batches it is more */
+    for (size_t i = 0; i < x->p.n_steps; i++) x->steps[i].window += 40000;
+    for (size_t i = 0; i < x->p.n_passes; i++)
+        if (x->passes[i].kind == B && x->passes[i].number == 3) x->passes[i].end += 40000;
+    asked = (rs_layout_asked){.micro_batches = 2};
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_OK);
+    assert_int_equal(f.window, 2 * 300000 + 40000);
+    rs_free(x);
+
+    x = play(1, 3, RS_PIPE_1F1B, 1); /* gradient accumulation */
+    for (size_t i = 0; i < x->p.n_steps; i++) x->steps[i].schedule = RS_PIPE_UNKNOWN;
+    asked = (rs_layout_asked){.micro_batches = 7};
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_OK);
+    assert_int_equal(f.window, 300000 * 7);
+    for (size_t i = 0; i < x->p.n_steps; i++)
+        x->steps[i].micro_batches = 1; /* what a second one takes is not recorded */
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_ERR_USAGE);
+    asked = (rs_layout_asked){.pp = 1025};
+    for (size_t i = 0; i < x->p.n_steps; i++) x->steps[i].micro_batches = 3;
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_ERR_USAGE);
+    asked = (rs_layout_asked){.pp = 1000, .micro_batches = 100000};
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_ERR_LIMIT);
+    x->p.n_steps = 0;
+    assert_int_equal(rs_pipelines_forecast(&x->p, &asked, &f, NULL), RS_OK);
+    assert_int_equal(f.steps, 0);
+    rs_free(x);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_schedules), cmocka_unit_test(names_newer_schedules),
-        cmocka_unit_test(schedule_alone),  cmocka_unit_test(links_and_launches),
-        cmocka_unit_test(longer_stage),    cmocka_unit_test(memory_fails),
-        cmocka_unit_test(replays_layouts), cmocka_unit_test(parses_layouts)};
+        cmocka_unit_test(names_schedules),  cmocka_unit_test(names_newer_schedules),
+        cmocka_unit_test(schedule_alone),   cmocka_unit_test(links_and_launches),
+        cmocka_unit_test(longer_stage),     cmocka_unit_test(memory_fails),
+        cmocka_unit_test(replays_layouts),  cmocka_unit_test(parses_layouts),
+        cmocka_unit_test(forecasts_layouts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
