@@ -139,7 +139,7 @@ const rs_analysis rs_analysis_whatif = {
     .examples =
         "rankscope whatif traces/\n"
         "rankscope whatif --layout dp=8,tp=2 traces/\n"
-        "rankscope whatif --layout dp=8,pp=4,micro-batches=16 --batch global --memory snapshots/ traces/\n"
+        "rankscope whatif --layout dp=8,pp=4 --batch global --memory snapshots/ traces/\n"
         "rankscope whatif --scale rank:12=0.9 --scale compute=0.5 --table scales traces/\n"
         "rankscope whatif --compat straggler-analysis --format json job.ops.csv.gz",
     .options = options,
