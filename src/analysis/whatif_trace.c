@@ -378,6 +378,25 @@ static rs_status put_map(rs_whatif_job *a, rs_error *err)
     return status;
 }
 
+/* T_ideal. Stages do equal work where that makes the job faster: what a heavy stage does while others wait anyway costs less on it than
+ * elsewhere. What ranks differ by may even have helped: then there is nothing to gain. */
+static rs_status find_ideal(rs_whatif_job *a, rs_error *err)
+{
+    rs_weights *ideal = &a->ref.balance;
+    RS_TRY(rs_scenario_replay(a, ideal, &a->t_ideal, err));
+    if (a->ref.n_roles > 1) {
+        double even;
+        rs_weights_recopy(&a->e, ideal, &a->work);
+        RS_TRY(rs_reference_balance_roles(&a->e, &a->ref, err));
+        RS_TRY(rs_scenario_replay(a, ideal, &even, err));
+        if (even > a->t_ideal) rs_weights_recopy(&a->e, &a->work, ideal);
+        a->t_ideal = fmin(a->t_ideal, even);
+    }
+    if (a->t_ideal > a->t) rs_weights_recopy(&a->e, &a->recorded, ideal);
+    a->t_ideal = fmin(a->t_ideal, a->t);
+    return RS_OK;
+}
+
 static rs_status fill(rs_whatif_job *a, rs_error *err)
 {
     rs_whatif_row job = {.ranks = (int64_t)a->e.n_ranks,
@@ -397,7 +416,7 @@ static rs_status fill(rs_whatif_job *a, rs_error *err)
     if (map && !is_for_map(a)) return RS_OK;
     RS_TRY(rs_scenario_observe(a, err));
     RS_TRY(rs_scenario_replay(a, &a->recorded, &a->t, err));
-    RS_TRY(rs_scenario_replay(a, &a->ref.balance, &a->t_ideal, err));
+    RS_TRY(find_ideal(a, err));
     RS_TRY(rs_scenario_replay(a, &a->ref.repair, &a->t_repair, err));
     RS_TRY(rs_scenario_transplant(a, &median, &worst, err));
     RS_TRY(rs_scenario_unexplained(a, &job.unexplained, err));

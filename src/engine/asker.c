@@ -7,6 +7,7 @@
 
 #include "engine/step_lengths.h"
 #include "base/memory.h"
+#include "base/stats.h"
 #include "base/try.h"
 #include "base/workers.h"
 #include "engine/contention.h"
@@ -36,6 +37,8 @@ typedef struct bench {
     int64_t *ends;  /* by step_base */
     int64_t *lanes; /* two for each lane of any rank */
     rs_lengths after;
+    int64_t *later; /* by rank: by how much later than recorded its first step begins */
+    int64_t *steps; /* scratch: by step of a rank */
 } bench;
 
 struct rs_asker {
@@ -43,11 +46,14 @@ struct rs_asker {
     const int64_t *rank_of;
     rs_roles roles;
     rs_contention contention;
+    rs_contention assumed[2]; /* usual and most, where the recording shows none: factor NULL otherwise */
     bench *benches;
     unsigned n_benches;
     rs_lengths *was[N_REPLAYS]; /* by range: without a question, by which of the replays; NULL: not yet */
     size_t n_ranges;            /* that are asked about: the job, then each rank where there are several */
     unsigned recorded;          /* which of the replays is that of r */
+    uint32_t *opening;          /* by rank: rs_lengths_opening of the recording; NULL: no rank has one */
+    int64_t *lead;              /* by rank: rs_lengths_lead of the recording */
     bool infer, force;
     const char *reason; /* why the replay cannot be relied on; NULL */
 };
@@ -63,7 +69,10 @@ static rs_status open_bench(const asker *a, bench *b, rs_error *err)
     for (size_t k = 0; k < e->n_ranks; k++)
         if (e->ranks[k]->n_lanes > n_lanes) n_lanes = e->ranks[k]->n_lanes;
     if (!b->lanes) b->lanes = rs_malloc((2 * n_lanes + 1) * sizeof *b->lanes);
-    if (!b->ends || !b->after.ns || !b->lanes) return rs_fail_nomem(err, "a question");
+    if (!b->later) b->later = rs_calloc(e->n_ranks + 1, sizeof *b->later);
+    if (!b->steps) b->steps = rs_malloc(n * sizeof *b->steps);
+    if (!b->ends || !b->after.ns || !b->lanes || !b->later || !b->steps)
+        return rs_fail_nomem(err, "a question");
     return rs_weights_copy(e, &a->r->recorded, &b->w, err);
 }
 
@@ -71,7 +80,7 @@ static void close_bench(bench *b)
 {
     rs_weights_clear(&b->w);
     rs_times_clear(&b->t);
-    rs_free_all(b->ends, b->after.ns, b->lanes);
+    rs_free_all(b->ends, b->after.ns, b->lanes, b->later, b->steps);
 }
 
 /* As recorded, with the question applied. */
@@ -82,12 +91,32 @@ static rs_status edit_weights(const asker *a, bench *b, const rs_what_if *q, siz
     return rs_what_if_apply(q, a->r->engine, &a->roles, a->rank_of, &b->w, n_changed, err);
 }
 
+/* The recording begins in the middle of a job: what its host was ahead of its GPU by then is as recorded. Where a question lets hosts be farther ahead at
+ * the end of steps, they would have been so before the first one, too: GPUs are busy with the step before for as much longer, and do not wait so long
+ * for the first one. Ranks end a step together, so the middle one counts. */
+static void find_later(const asker *a, bench *b)
+{
+    const rs_engine *e = a->r->engine;
+    size_t n = 0;
+    for (size_t k = 0; a->opening && k < e->n_ranks; k++)
+        if (a->opening[k] != RS_NO_NODE)
+            b->later[n++] = rs_sub_sat(rs_lengths_lead(e, &b->t, k, b->steps), a->lead[k]);
+    const int64_t ahead = n ? rs_select_number(b->later, n, (n - 1) / 2) : 0;
+    for (size_t k = 0; a->opening && k < e->n_ranks; k++) {
+        b->later[k] = 0;
+        if (a->opening[k] == RS_NO_NODE || ahead <= 0) continue;
+        const int64_t idle = rs_sub_sat(b->t.start[a->opening[k]], rs_engine_begin(e, &b->t, k, NULL));
+        b->later[k] = ahead < idle ? ahead : idle > 0 ? idle : 0;
+    }
+}
+
 static rs_status run_bench(const asker *a, bench *b, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
     RS_TRY(b->t.start ? rs_engine_replay_again(e, &b->w, &b->t, err)
                       : rs_engine_replay(e, &b->w, &b->t, err));
     rs_engine_step_ends(e, &b->t, b->ends);
+    find_later(a, b);
     return RS_OK;
 }
 
@@ -108,7 +137,7 @@ static rs_status measure_before(asker *a, unsigned which, const rs_times *t, con
     for (size_t i = 0; i < a->n_ranges; i++) {
         size_t from, to;
         range_of(a, i, &from, &to);
-        rs_lengths_measure(a->r->engine, t, ends, from, to, scratch);
+        rs_lengths_measure(a->r->engine, t, ends, NULL, from, to, scratch);
         was[i] = (rs_lengths){.n = scratch->n, .ns = rs_malloc((scratch->n + 1) * sizeof *was[i].ns)};
         if (!was[i].ns) return rs_fail_nomem(err, "a question");
         memcpy(was[i].ns, scratch->ns, scratch->n * sizeof *was[i].ns);
@@ -118,7 +147,7 @@ static rs_status measure_before(asker *a, unsigned which, const rs_times *t, con
 
 /* Replays with kernels that are slowed down during communication, or not any more, as in the recording of their
  * kind. Where that moves them, others may run during communication: so twice. The bench holds the replay without. */
-static rs_status run_contended(const asker *a, bench *b, rs_error *err)
+static rs_status run_contended(const asker *a, bench *b, const rs_contention *c, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
     RS_LOCAL int64_t *edited = rs_malloc((e->n_nodes + 1) * sizeof *edited); /* work as the question has it */
@@ -127,10 +156,11 @@ static rs_status run_contended(const asker *a, bench *b, rs_error *err)
     rs_status status = RS_OK;
     for (int k = 0; status == RS_OK && k < 2; k++) {
         memcpy(b->w.work, edited, e->n_nodes * sizeof *edited);
-        status = rs_contention_apply(&a->contention, e, &b->t, &b->w, err);
+        status = rs_contention_apply(c, e, &b->t, &b->w, err);
         if (status == RS_OK) status = rs_engine_replay_again(e, &b->w, &b->t, err);
     }
     if (status == RS_OK) rs_engine_step_ends(e, &b->t, b->ends);
+    if (status == RS_OK) find_later(a, b);
     return status;
 }
 
@@ -143,7 +173,7 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
         size_t from, to;
         double l, h;
         range_of(a, i, &from, &to);
-        rs_lengths_measure(a->r->engine, &b->t, b->ends, from, to, &b->after);
+        rs_lengths_measure(a->r->engine, &b->t, b->ends, b->later, from, to, &b->after);
         if (of_steps || rs_lengths_of_few(&a->was[which][i], &b->after)) {
             double gain = rs_lengths_mean(&a->was[which][i]) - rs_lengths_mean(&b->after),
                    misfit = rs_lengths_misfit(&a->was[which][i], &b->after);
@@ -199,6 +229,25 @@ static uint8_t end_of(const rs_edit *edit, unsigned chain)
                                                                                       : RS_END_NONE;
 }
 
+/* Where nothing ran during communication, a question that moves it there does not say by how much it slows computation down. On GPUs it takes
+ * some of the multiprocessors and of the memory's bandwidth: nothing up to 15 %, and a third of that is usual. */
+#define USUAL_CONTENTION 1.05
+#define MOST_CONTENTION 1.15
+
+static bool moves_communication(const rs_what_if *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (q->edits[i].kind == RS_EDIT_OVERLAP) return true;
+    return false;
+}
+
+/* What slows computation during communication down in the answer to a question; NULL: nothing that is known. */
+static const rs_contention *contention_of(const asker *a, const rs_what_if *q)
+{
+    if (a->contention.n_names) return &a->contention;
+    return a->assumed[0].factor && moves_communication(q) ? &a->assumed[0] : NULL;
+}
+
 /* The question at an end of what is not known. */
 static rs_status apply_end(const asker *a, bench *b, const rs_what_if *q, unsigned chain, size_t *n_changed,
                            rs_error *err)
@@ -214,13 +263,22 @@ static rs_status apply_end(const asker *a, bench *b, const rs_what_if *q, unsign
     return status;
 }
 
+/* What the path of the recording does not know of. */
+static double most_later(const asker *a, const bench *b, size_t from, size_t to)
+{
+    int64_t most = 0;
+    for (size_t k = from; a->opening && k < to; k++)
+        if (b->later[k] > most) most = b->later[k];
+    return (double)most;
+}
+
 /* The answer for the i-th range but for its interval. */
 static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, size_t i)
 {
     const rs_engine *e = a->r->engine;
     size_t from, to;
     range_of(a, i, &from, &to);
-    rs_lengths_measure(e, &b->t, b->ends, from, to, &b->after);
+    rs_lengths_measure(e, &b->t, b->ends, b->later, from, to, &b->after);
     const rs_lengths *was = &a->was[a->recorded][i];
     double before = rs_lengths_mean(was) / 1e3, then = rs_lengths_mean(&b->after) / 1e3, gain = before - then;
     return (rs_foretold){
@@ -230,7 +288,7 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
         .gain = gain,
         .pct = before > 0 ? 100 * gain / before : NAN,
         .busy = rs_lengths_busy(e, &b->t, from, to, b->after.n, b->lanes) / 1e3,
-        .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
+        .bound = (rs_path_bound(a->r, &b->w, from, to) + most_later(a, b, from, to)) / 1e3 / (double)was->n,
         .sampled = was->n > 1 && !rs_what_if_is_of_steps(q) && !rs_lengths_of_few(was, &b->after),
         /* a host without a GPU has nothing of a step that is not on the host */
         .annotated = rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
@@ -256,14 +314,20 @@ static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *
     RS_TRY(run_bench(a, b, err));
     for (size_t i = 0; i < a->n_ranges; i++) item->answers[i] = answer_for(a, b, item->question, i);
     widen(a, b, a->recorded, of_steps, low, high);
-    if (!a->contention.n_names) return RS_OK;
-    RS_TRY(run_contended(a, b, err));
+    const rs_contention *slowed = contention_of(a, item->question);
+    if (!slowed) return RS_OK;
+    RS_TRY(run_contended(a, b, slowed, err));
     for (size_t i = 0; i < a->n_ranges; i++) {
         double bound = item->answers[i].bound;
         item->answers[i] = answer_for(a, b, item->question, i);
         /* work that is not on the path may become shorter, too: then nothing bounds the gain */
         item->answers[i].bound = item->answers[i].gain > bound ? NAN : bound;
     }
+    widen(a, b, a->recorded, of_steps, low, high);
+    if (slowed == &a->contention) return RS_OK;
+    RS_TRY(edit_weights(a, b, item->question, &item->n_changed, err));
+    RS_TRY(run_bench(a, b, err));
+    RS_TRY(run_contended(a, b, &a->assumed[1], err));
     widen(a, b, a->recorded, of_steps, low, high);
     return RS_OK;
 }
@@ -284,7 +348,7 @@ static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsig
     RS_TRY(run_bench(a, b, err));
     widen(a, b, of, of_steps, low, high);
     if (!grows || !a->contention.n_names) return RS_OK;
-    RS_TRY(run_contended(a, b, err));
+    RS_TRY(run_contended(a, b, &a->contention, err));
     widen(a, b, of, of_steps, low, high);
     return RS_OK;
 }
@@ -398,7 +462,7 @@ rs_status rs_asker_try(rs_asker *a, const rs_what_if *q, double *us, rs_error *e
     size_t n_changed;
     RS_TRY(edit_weights(a, b, q, &n_changed, err));
     RS_TRY(run_bench(a, b, err));
-    rs_lengths_measure(e, &b->t, b->ends, 0, e->n_ranks, &b->after);
+    rs_lengths_measure(e, &b->t, b->ends, b->later, 0, e->n_ranks, &b->after);
     *us = rs_lengths_mean(&b->after) / 1e3;
     return RS_OK;
 }
@@ -427,6 +491,41 @@ static const char *reason_of(const rs_replayed *r)
     return NULL;
 }
 
+/* Where first steps begin with a GPU that waits. */
+static rs_status find_openings(rs_asker *a, bench *b, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    bool any = false;
+    a->opening = rs_malloc((e->n_ranks + 1) * sizeof *a->opening);
+    a->lead = rs_calloc(e->n_ranks + 1, sizeof *a->lead);
+    if (!a->opening || !a->lead) return rs_fail_nomem(err, "a question");
+    for (size_t k = 0; k < e->n_ranks; k++) {
+        a->opening[k] = rs_lengths_opening(e, &a->r->times, k);
+        if (a->opening[k] == RS_NO_NODE) continue;
+        a->lead[k] = rs_lengths_lead(e, &a->r->times, k, b->steps);
+        any = true;
+    }
+    if (any) return RS_OK;
+    rs_free(a->opening);
+    a->opening = NULL;
+    return RS_OK;
+}
+
+static rs_status assume_contention(rs_asker *a, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    if (a->contention.is_shown) return RS_OK;
+    for (int k = 0; k < 2; k++) {
+        rs_contention *c = &a->assumed[k];
+        *c = (rs_contention){.factor = rs_calloc(e->n_nodes + 1, sizeof *c->factor),
+                             .beside = rs_calloc(e->n_nodes + 1, 1)};
+        if (!c->factor || !c->beside) return rs_fail_nomem(err, "contention");
+        memcpy(c->beside, a->contention.beside, e->n_nodes);
+        rs_contention_assume(c, e, k ? MOST_CONTENTION : USUAL_CONTENTION);
+    }
+    return RS_OK;
+}
+
 rs_status rs_asker_open(const rs_replayed *replayed, const rs_ask_how *how, rs_asker **out, rs_error *err)
 {
     const rs_engine *e = replayed->engine;
@@ -444,7 +543,9 @@ rs_status rs_asker_open(const rs_replayed *replayed, const rs_ask_how *how, rs_a
     rs_status status = a->benches ? RS_OK : rs_fail_nomem(err, "a question");
     if (status == RS_OK) status = rs_roles_find(e->ranks, e->n_ranks, &a->roles, err);
     if (status == RS_OK) status = rs_contention_learn(e, &replayed->times, &a->contention, err);
+    if (status == RS_OK) status = assume_contention(a, err);
     if (status == RS_OK) status = open_bench(a, &a->benches[0], err);
+    if (status == RS_OK) status = find_openings(a, &a->benches[0], err);
     if (status == RS_OK) {
         bench *b = &a->benches[0];
         rs_engine_step_ends(e, &replayed->times, b->ends);
@@ -462,12 +563,13 @@ void rs_asker_close(rs_asker *a)
     if (!a) return;
     rs_roles_clear(&a->roles);
     rs_contention_clear(&a->contention);
+    for (int k = 0; k < 2; k++) rs_contention_clear(&a->assumed[k]);
     for (unsigned k = 0; a->benches && k < a->n_benches; k++) close_bench(&a->benches[k]);
     for (unsigned k = 0; k < N_REPLAYS; k++) {
         for (size_t i = 0; a->was[k] && i < a->n_ranges; i++) rs_free(a->was[k][i].ns);
         rs_free(a->was[k]);
     }
-    rs_free_all(a->benches, a);
+    rs_free_all(a->benches, a->opening, a->lead, a);
 }
 
 const char *rs_asker_reason(const rs_asker *a)

@@ -129,20 +129,38 @@ static uint32_t launched_at(const queues *q, size_t at)
     return q->launched.entries[at].value;
 }
 
+/* Marks work that was launched before the recording: it has no launch, and runs on its stream before all that has one. */
+static bool mark_ahead(const rs_causes *c, uint8_t *ahead)
+{
+    const rs_work *w = c->w;
+    RS_SCOPED(rs_map64_clear) rs_map64 seen = {0}; /* streams with work that has a launch */
+    for (size_t k = 0; k < w->n; k++) {
+        const uint32_t i = c->by_start[k];
+        const uint64_t stream = (uint64_t)device_of(c, i) << 32 ^ (uint64_t)w->stream[i];
+        bool is_new;
+        if (w->launch[i] != RS_NO_ROW && !rs_map64_put(&seen, stream, &is_new)) return false;
+        ahead[i] = w->launch[i] == RS_NO_ROW && !rs_map64_get(&seen, stream);
+    }
+    return true;
+}
+
+/* What was launched before the recording comes first in launched, in order of its start. */
 static bool collect_launches(const rs_causes *c, queues *q)
 {
     const rs_work *w = c->w;
     RS_SCOPED(rs_lanes_clear) rs_lanes all = {0};
-    bool ok = true;
+    RS_LOCAL uint8_t *ahead = rs_calloc(w->n + 1, 1);
+    bool ok = ahead && mark_ahead(c, ahead);
     for (size_t k = 0; ok && k < w->n; k++) {
         uint32_t i = c->by_start[k];
-        if (w->launch[i] == RS_NO_ROW) continue;
-        ok = rs_lanes_add(&all, device_of(c, i), w->stream[i], c->e->start[w->launch[i]], i);
+        if (w->launch[i] == RS_NO_ROW && !ahead[i]) continue;
+        ok = rs_lanes_add(&all, device_of(c, i), w->stream[i],
+                          ahead[i] ? INT64_MIN : c->e->start[w->launch[i]], i);
     }
     ok = ok && rs_lanes_finish(&all);
     for (size_t k = 0; ok && k < all.n; k++) {
         uint32_t i = all.entries[k].value;
-        bool again = k && all.entries[k - 1].lane == all.entries[k].lane &&
+        bool again = k && all.entries[k - 1].lane == all.entries[k].lane && !ahead[i] &&
                      w->launch[all.entries[k - 1].value] == w->launch[i];
         if (again) continue;
         ok = rs_lanes_add(&q->launched, device_of(c, i), w->stream[i], all.entries[k].time, i) &&
@@ -165,14 +183,17 @@ static uint32_t made_room(const rs_causes *c, const queues *q, size_t last, size
     RS_SEARCH_BETWEEN(low, before, last, q->started.entries[low].time <= end);
     if (low == before) return RS_NO_ITEM;
     uint32_t source = q->started.entries[low - 1].value;
+    if (c->w->launch[source] == RS_NO_ROW) return source; /* launched before the recording */
     return c->e->start[c->w->launch[source]] < c->e->start[call] ? source : RS_NO_ITEM;
 }
 
 static void fill_room(rs_causes *c, queues *q, size_t first, size_t last, int64_t *gaps, size_t *n_gaps)
 {
-    size_t n = 0, n_deep = 0, n_waited = 0, n_shallow = 0, n_long = 0, started = first;
+    size_t n = 0, n_deep = 0, n_waited = 0, n_shallow = 0, n_long = 0, started = first; /* of ahead, too */
     int64_t *scratch = gaps + *n_gaps, least;
     if (last - first < MIN_QUEUE) return;
+    while (first < last && c->w->launch[launched_at(q, first)] == RS_NO_ROW) first++;
+    if (first == last) return;
     for (size_t at = first; at < last; at++) {
         while (started < last && q->started.entries[started].time <= q->launched.entries[at].time) started++;
         q->depth[at] = (int64_t)(at + 1) - (int64_t)started;

@@ -108,8 +108,8 @@ static const rs_order by_place[] = {RS_RISING(sample, name), RS_RISING(sample, p
                                     RS_RISING(sample, node)};
 
 /* The factor of the samples [from, to) of one name: that of each place, weighed by how often it was seen. 0: none. */
-static double factor_of(samples *x, const rs_times *t, const rs_contention *c, const uint8_t *partly,
-                        size_t from, size_t to)
+static double factor_of(samples *x, const rs_times *t, rs_contention *c, const uint8_t *partly, size_t from,
+                        size_t to)
 {
     size_t total[2] = {0, 0};
     double sum = 0, weight = 0;
@@ -132,6 +132,7 @@ static double factor_of(samples *x, const rs_times *t, const rs_contention *c, c
     }
     if (total[0] < MIN_SAMPLES || total[1] < MIN_SAMPLES) return 0;
     double factor = sum / weight;
+    c->is_shown = true;
     return factor >= LEAST_FACTOR && factor <= MOST_FACTOR ? factor : 0;
 }
 
@@ -162,21 +163,12 @@ static bool learn_names(samples *x, const rs_times *t, const uint8_t *partly, rs
     return true;
 }
 
-/* By name: its hash. */
-static uint64_t *hash_names(const rs_skeleton *s)
-{
-    uint64_t *out = rs_malloc((s->pool.strings.n + 1) * sizeof *out);
-    for (size_t i = 0; out && i < s->pool.strings.n; i++)
-        out[i] = rs_hash_bytes(s->pool.strings.items[i].text, s->pool.strings.items[i].length);
-    return out;
-}
-
 /* Adds the computation of a rank, stream by stream. */
 static bool add_samples(const rs_engine *e, const rs_times *t, size_t rank, samples *x)
 {
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
-    RS_LOCAL uint64_t *names = hash_names(s);
+    RS_LOCAL uint64_t *names = rs_pool_hashes(&s->pool);
     RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n = 0;
     bool ok = names && keys;
@@ -267,11 +259,18 @@ static bool apply_rank(const rs_contention *c, const rs_engine *e, const rs_time
     return ok;
 }
 
+void rs_contention_assume(rs_contention *c, const rs_engine *e, double factor)
+{
+    for (size_t r = 0; r < e->n_ranks; r++)
+        for (uint32_t i = 0; i < e->ranks[r]->n; i++)
+            if (is_computation(e->ranks[r], i)) c->factor[e->node_base[r] + i] = (float)factor;
+}
+
 rs_status rs_contention_apply(const rs_contention *c, const rs_engine *e, const rs_times *times,
                               rs_weights *w, rs_error *err)
 {
     bool ok = true;
-    for (size_t r = 0; ok && c->n_names && r < e->n_ranks; r++) ok = apply_rank(c, e, times, r, w);
+    for (size_t r = 0; ok && r < e->n_ranks; r++) ok = apply_rank(c, e, times, r, w);
     return ok ? RS_OK : rs_fail_nomem(err, "contention");
 }
 

@@ -12,12 +12,15 @@ struct rs_contention {
     float *factor;   /* by node: beside communication it takes so many times as long; 0: not known */
     uint8_t *beside; /* by node: in the recording at least half of it ran beside communication */
     size_t n_names;  /* kernels of which a factor is known */
+    bool is_shown;   /* kernels of some name ran often enough during communication, and alone */
 };
 typedef struct rs_contention rs_contention;
 
 /* recorded: the times of the recording. O(n log n). Release with rs_contention_clear. */
 rs_status rs_contention_learn(const rs_engine *engine, const rs_times *recorded, rs_contention *out,
                               rs_error *err);
+/* Where the recording does not show it, as nothing ran during communication: all computation takes so many times as long there. */
+void rs_contention_assume(rs_contention *contention, const rs_engine *engine, double factor);
 /* Changes work that by `times` runs beside communication and did not in the recording, or the other way round. */
 rs_status rs_contention_apply(const rs_contention *contention, const rs_engine *engine, const rs_times *times,
                               rs_weights *weights, rs_error *err);

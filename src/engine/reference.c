@@ -108,14 +108,6 @@ static void set_keys(finder *f, size_t from)
         f->program[one->rank] = program;
 }
 
-/* By name of a rank: its hash. NULL when out of memory. */
-static uint64_t *hash_names(const rs_skeleton *s)
-{
-    uint64_t *out = rs_malloc((s->pool.strings.n + 1) * sizeof *out);
-    for (uint32_t i = 0; out && i < s->pool.strings.n; i++) out[i] = hash_text(&s->pool, i);
-    return out;
-}
-
 /* By point: communication is submitted there. NULL: out of memory. */
 static uint8_t *mark_submissions(const rs_skeleton *s)
 {
@@ -208,7 +200,7 @@ static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
     size_t begin = f->n_items;
     RS_LOCAL rs_keyed *order = rs_malloc((s->n + 1) * sizeof *order);
     RS_LOCAL uint32_t *edges = rs_malloc((s->n + 1) * sizeof *edges);
-    RS_LOCAL uint64_t *names = hash_names(s);
+    RS_LOCAL uint64_t *names = rs_pool_hashes(&s->pool);
     bool ok = order && edges && names && add_items(f, s, order, edges, names);
     return ok ? add_strands(f, rank, begin, err) : rs_fail_nomem(err, "references");
 }
@@ -503,23 +495,22 @@ static int64_t held(double ns)
                         : -(int64_t)900000000000000000;
 }
 
-/* Stages do equal work, forward and backward apart: each role's computation is scaled to the mean of roles. */
-static rs_status balance_roles(finder *f, rs_error *err)
+rs_status rs_reference_balance_roles(const rs_engine *e, rs_reference *of, rs_error *err)
 {
-    size_t n = f->out->n_roles;
+    size_t n = of->n_roles;
     RS_LOCAL double *total = rs_calloc(2 * n + 2, sizeof *total), *count = rs_calloc(n + 1, sizeof *count);
     rs_status status = total && count ? RS_OK : rs_fail_nomem(err, "references");
     for (int pass = 0; status == RS_OK && pass < 2; pass++) {
         double mean[2] = {0, 0};
         for (size_t i = 0; pass && i < n; i++)
             for (int b = 0; b < 2; b++) mean[b] += total[2 * i + b] / count[i] / (double)n;
-        for (size_t r = 0; r < f->e->n_ranks; r++) {
-            const rs_skeleton *s = f->e->ranks[r];
-            uint32_t role = f->out->role[r];
+        for (size_t r = 0; r < e->n_ranks; r++) {
+            const rs_skeleton *s = e->ranks[r];
+            uint32_t role = of->role[r];
             if (!pass) count[role] += s->n_steps ? (double)s->n_steps : 1;
             for (uint32_t i = 1; i < s->n; i++) {
                 if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE) continue;
-                int64_t *weight = &f->out->balance.work[f->e->node_base[r] + i];
+                int64_t *weight = &of->balance.work[e->node_base[r] + i];
                 size_t at = 2 * role + is_backward(s, i);
                 if (!pass)
                     total[at] += (double)*weight;
@@ -549,8 +540,7 @@ static rs_status find(finder *f, rs_error *err)
     for (uint32_t r = 0; r < f->e->n_ranks; r++) RS_TRY(add_rank(f, r, err));
     RS_TRY(number_roles(f, err));
     RS_TRY(compare_groups(f, err));
-    RS_TRY(compare_transfers(f, err));
-    return f->out->n_roles > 1 ? balance_roles(f, err) : RS_OK;
+    return compare_transfers(f, err);
 }
 
 rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, rs_reference *out,

@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 
 typedef struct rs_reference {
-    rs_weights balance; /* the mean over ranks and steps, roles scaled to do equal work; transfers repaired */
+    rs_weights balance; /* the mean over ranks and steps; transfers repaired */
     rs_weights repair;  /* the lower median over ranks of each rank's median over steps */
     rs_weights peers;   /* the median over all other ranks and their steps */
     rs_weights next;    /* what the next step of the same rank took */
@@ -28,6 +28,8 @@ typedef struct rs_reference {
  * Release with rs_reference_clear, also after a failure. */
 rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, rs_reference *out,
                             rs_error *err);
+/* Stages do equal work, forward and backward apart: each role's computation in `balance` is scaled to the mean of roles. O(nodes). */
+rs_status rs_reference_balance_roles(const rs_engine *engine, rs_reference *reference, rs_error *err);
 void rs_reference_clear(rs_reference *reference);
 
 #endif

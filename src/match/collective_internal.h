@@ -33,6 +33,17 @@ bool rs_coll_number_by_end(const rs_coll_job *job, rs_coll_item *items, size_t n
 /* The same of hosts, by places of the program: collective_places.c. */
 bool rs_coll_number_by_places(const rs_coll_job *job, rs_coll_item *items, size_t n);
 
+/* Items [first, end) of a channel. */
+typedef struct rs_coll_range {
+    size_t first, end;
+} rs_coll_range;
+
+/* Channels (items by rank, then start) whose collectives may be of several groups that no trace names: who calls together
+ * shows in ends, see collective_teams.c. Orders the items of each channel by team and adds a range for each team to *out, which the caller
+ * releases with rs_free. false when out of memory. */
+bool rs_coll_find_teams(const rs_coll_job *job, rs_coll_item *items, const rs_coll_range *channels, size_t n,
+                        rs_coll_range **out, size_t *n_out);
+
 static inline const rs_coll_op *rs_coll_item_op(const rs_coll_job *job, const rs_coll_item *i)
 {
     return &job->ranks[i->rank]->ops[i->op];

@@ -7,7 +7,6 @@
 #include "base/real.h"
 #include "base/stats.h"
 #include "match/collective_internal.h"
-#include "match/teams.h"
 
 void rs_coll_job_clear(rs_coll_job *job)
 {
@@ -332,82 +331,7 @@ static bool match_channel(matcher *m, size_t first, size_t end, way how, size_t 
     return ok;
 }
 
-/* ---- teams of what names no group ---------------------------------------------------------------------- */
-
-/* Of the median duration, and ns at the least: ends that spread further are of two collectives. */
-#define MOST_SPREAD 0.2
-#define LEAST_SPREAD 20000
-/* Calls that a recording may begin or end with before another one does. */
-#define SLACK 2
-
-/* Ends of what ends together among the items of a rank, from *at on; moves it to the next rank. */
-static rs_team_line line_of(const rs_coll_job *job, const item *items, size_t n, size_t *at, int64_t *ends,
-                            int64_t *durations)
-{
-    rs_team_line line = {.ends = ends};
-    const uint32_t rank = items[*at].rank;
-    for (; *at < n && items[*at].rank == rank; (*at)++) {
-        const rs_coll_op *op = rs_coll_item_op(job, &items[*at]);
-        if (!rs_coll_ends_together(rs_coll_item_shape(job, &items[*at])->kind)) continue;
-        durations[line.n] = rs_coll_duration(job->ranks[rank], op);
-        ends[line.n++] = op->end;
-    }
-    line.most_spread = rs_int_of(MOST_SPREAD * (double)rs_median(durations, line.n));
-    if (line.most_spread < LEAST_SPREAD) line.most_spread = LEAST_SPREAD;
-    return line;
-}
-
-/* The items' ranks in teams; false: out of memory. *n_lines: 0 where they are not known, as there are too few. */
-static bool find_teams(const rs_coll_job *job, const item *items, size_t n, rs_team_line *lines,
-                       size_t *n_lines)
-{
-    RS_LOCAL int64_t *ends = rs_malloc((n + 1) * sizeof *ends);
-    RS_LOCAL int64_t *durations = rs_malloc((n + 1) * sizeof *durations);
-    if (!ends || !durations) return false;
-    bool told = true;
-    *n_lines = 0;
-    for (size_t i = 0; i < n;) {
-        size_t first = i;
-        lines[*n_lines] = line_of(job, items, n, &i, ends + first, durations);
-        told = told && lines[(*n_lines)++].n >= RS_TEAM_LEAST;
-    }
-    if (!told) *n_lines = 0;
-    if (!rs_teams_find(lines, *n_lines, SLACK)) return false;
-    /* Many calls, and no two ranks that go together: some calls were lost, so that their order shows nothing. */
-    bool alone = true;
-    for (size_t i = 0; i < *n_lines; i++) alone = alone && lines[i].size < 2 && lines[i].n >= RS_TEAM_TELLING;
-    if (alone) *n_lines = 0;
-    return true;
-}
-
-/* Collectives of several groups on streams of one number, as groups are not named: each team by itself. */
-static bool match_teams(matcher *m, size_t first, size_t end, way how, size_t *capacity)
-{
-    const size_t n = end - first;
-    size_t n_lines;
-    item *items = m->items + first;
-    RS_LOCAL rs_team_line *lines = rs_malloc((m->job->n_ranks + 1) * sizeof *lines);
-    RS_LOCAL size_t *place = rs_calloc(m->job->n_ranks + 2, sizeof *place); /* by team + 1 */
-    RS_LOCAL item *sorted = rs_malloc((n + 1) * sizeof *sorted);
-    if (!lines || !place || !sorted || !find_teams(m->job, items, n, lines, &n_lines)) return false;
-    if (!n_lines) return match_channel(m, first, end, how, capacity);
-    memcpy(sorted, items, n * sizeof *sorted);
-    for (int placing = 0; placing < 2; placing++) {
-        for (size_t i = 0, line = 0; i < n; i++) {
-            line += i && sorted[i].rank != sorted[i - 1].rank;
-            const size_t team = lines[line].team;
-            if (placing)
-                items[place[team]++] = sorted[i];
-            else
-                place[team + 1]++;
-        }
-        for (size_t t = 0; !placing && t < n_lines; t++) place[t + 1] += place[t];
-    }
-    bool ok = true;
-    for (size_t t = 0, from = first; ok && t < n_lines; from = first + place[t++])
-        ok = first + place[t] == from || match_channel(m, from, first + place[t], how, capacity);
-    return ok;
-}
+/* ---- all channels --------------------------------------------------------------------------------------- */
 
 static bool may_be_teams(const matcher *m, size_t first)
 {
@@ -416,14 +340,31 @@ static bool may_be_teams(const matcher *m, size_t first)
     return is_nameless(op) && !r->on_host && op->kind != RS_COLL_SEND_RECV && !stands_alone(r, op);
 }
 
+/* Channels whose groups no trace names: each team of their ranks by itself. */
+static bool match_teams(matcher *m, size_t *capacity)
+{
+    RS_LOCAL rs_coll_range *channels = rs_malloc((m->channels.n + 1) * sizeof *channels);
+    RS_LOCAL rs_coll_range *teams = NULL;
+    size_t n = 0, n_teams = 0;
+    for (size_t c = 0; channels && c < m->channels.n; c++) {
+        const size_t first = m->first[c], end = m->first[c + 1];
+        if (first != end && way_of(m, first, end) == BY_ORDER && may_be_teams(m, first))
+            channels[n++] = (rs_coll_range){first, end};
+    }
+    bool ok = channels && rs_coll_find_teams(m->job, m->items, channels, n, &teams, &n_teams);
+    for (size_t i = 0; ok && i < n_teams; i++)
+        ok = match_channel(m, teams[i].first, teams[i].end, BY_ORDER, capacity);
+    return ok;
+}
+
 static bool match_channels(matcher *m, way how, size_t *capacity)
 {
-    bool ok = true;
+    bool ok = how != BY_ORDER || match_teams(m, capacity);
     for (size_t c = 0; ok && c < m->channels.n; c++) {
         size_t first = m->first[c], end = m->first[c + 1];
-        if (first == end || way_of(m, first, end) != how) continue;
-        ok = how == BY_ORDER && may_be_teams(m, first) ? match_teams(m, first, end, how, capacity)
-                                                       : match_channel(m, first, end, how, capacity);
+        if (first == end || way_of(m, first, end) != how || (how == BY_ORDER && may_be_teams(m, first)))
+            continue;
+        ok = match_channel(m, first, end, how, capacity);
     }
     return ok;
 }

@@ -169,6 +169,9 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, const source *s, const r
         shape.source = shape.target = -1;
         if (s->both) shape.name = RS_NO_STRING;
     }
+    /* Profilers before the metadata of collectives say whether one sends in what calls it, "nccl:send 0->1", by ranks of its group. */
+    if (shape.kind == RS_COLL_SEND_RECV && shape.name == RS_NO_STRING && !s->batch && s->call != RS_NO_ROW)
+        shape.name = rs_pool_add(&r->pool, e, e->name[s->call], &ok);
     uint32_t given = args == row && s->record != RS_NO_ROW ? s->record : args;
     if (ok && shape.kind == RS_COLL_ALL_TO_ALL && given != row) {
         bool is_new;

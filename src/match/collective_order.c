@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/interval.h"
 #include "base/order.h"
 #include "base/stats.h"
@@ -369,14 +370,40 @@ bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t
 
 /* ---- by ends ------------------------------------------------------------------------------------------ */
 
-#define MOST_NEAR 32 /* items that end next are looked at */
+#define MOST_NEAR 32  /* items that end next are looked at */
+#define FEW_COUPLES 8 /* fewer ends that two ranks have in common show nothing */
 
 typedef struct couple {
     int64_t apart;
     uint32_t a, b; /* places among the ends */
+    uint32_t pair; /* of ranks */
 } couple;
 
 static const rs_order by_apart[] = {RS_RISING(couple, apart), RS_RISING(couple, a), RS_RISING(couple, b)};
+static const rs_order by_pair[] = {RS_RISING(couple, pair), RS_RISING(couple, apart), RS_RISING(couple, a),
+                                   RS_RISING(couple, b)};
+
+/* Two ranks whose kernels end at one time. */
+typedef struct rank_pair {
+    double near; /* ns by which couples are nearer than they may be, summed up */
+    size_t n;    /* couples */
+    uint32_t number;
+} rank_pair;
+
+static const rs_order by_near[] = {RS_FALLING(rank_pair, near), RS_RISING(rank_pair, number)};
+
+/* The two ends of "nccl:send 0->1" and "nccl:recv 1<-0", by ranks of the group: of whose they are, and the far one. false: the name has none. */
+static bool ends_of_name(const char *name, long *own, long *far)
+{
+    const char *arrow = strpbrk(name, "<-"), *at = arrow;
+    char *end;
+    if (!arrow) return false;
+    while (at > name && rs_is_digit(at[-1])) at--;
+    if (at == arrow || !rs_is_digit(arrow[2])) return false;
+    *own = strtol(at, NULL, 10);
+    *far = strtol(arrow + 2, &end, 10);
+    return !*end;
+}
 
 /* Whether what one sends the other receives. A kernel without a name does both. */
 static bool may_couple(const rs_coll_job *job, const rs_coll_item *x, const rs_coll_item *y)
@@ -384,7 +411,63 @@ static bool may_couple(const rs_coll_job *job, const rs_coll_item *x, const rs_c
     const char *of_x = rs_pool_text(&job->ranks[x->rank]->pool, rs_coll_item_shape(job, x)->name);
     const char *of_y = rs_pool_text(&job->ranks[y->rank]->pool, rs_coll_item_shape(job, y)->name);
     if (x->rank == y->rank || !rs_coll_same_signature(job, x, y) || !of_x != !of_y) return false;
-    return !of_x || !strstr(of_x, "send") != !strstr(of_y, "send");
+    if (!of_x) return true;
+    long own_x, far_x, own_y, far_y;
+    if (ends_of_name(of_x, &own_x, &far_x) && ends_of_name(of_y, &own_y, &far_y) &&
+        (own_x != far_y || own_y != far_x))
+        return false;
+    return !strstr(of_x, "send") != !strstr(of_y, "send");
+}
+
+/* Numbers the pairs of ranks in couples. false: out of memory. */
+static bool number_pairs(const rs_coll_item *items, const rs_keyed *ends, couple *all, size_t n,
+                         rank_pair *pairs, size_t *n_pairs)
+{
+    RS_SCOPED(rs_map64_clear) rs_map64 map = {0};
+    *n_pairs = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t a = items[ends[all[i].a].value].rank, b = items[ends[all[i].b].value].rank;
+        bool is_new;
+        uint32_t *at = rs_map64_put(&map, (uint64_t)(a < b ? a : b) << 32 | (a < b ? b : a), &is_new);
+        if (!at) return false;
+        if (is_new) {
+            *at = (uint32_t)(*n_pairs)++;
+            pairs[*at] = (rank_pair){.number = *at};
+        }
+        all[i].pair = *at;
+        pairs[*at].n++;
+        pairs[*at].near += (double)(NEAR - all[i].apart);
+    }
+    return true;
+}
+
+/* Pipelines that run in step with each other end their messages at nearly one time, so that a kernel has partners in both. Pairs of ranks explain kernels,
+ * the nearest first, where at least half of what ends together on both is not explained yet: else it is chance. What is explained by none of them is by
+ * any. Leaves the couples that count; false: out of memory. */
+static bool keep_partners(const rs_coll_item *items, const rs_keyed *ends, size_t n_items, couple *all,
+                          size_t *n)
+{
+    RS_LOCAL rank_pair *pairs = rs_malloc((*n + 1) * sizeof *pairs);
+    RS_LOCAL size_t *first = rs_malloc((*n + 1) * sizeof *first); /* by pair: its couples */
+    RS_LOCAL uint8_t *explained = rs_calloc(n_items + 1, 1), *kept = rs_calloc(*n + 1, 1);
+    size_t n_pairs, left = 0;
+    if (!pairs || !first || !explained || !kept || !number_pairs(items, ends, all, *n, pairs, &n_pairs))
+        return false;
+    RS_SORT(all, *n, by_pair);
+    for (size_t i = *n; i-- > 0;) first[all[i].pair] = i;
+    RS_SORT(pairs, n_pairs, by_near);
+    for (size_t k = 0; k < n_pairs; k++) {
+        const couple *of = all + first[pairs[k].number];
+        size_t fresh = 0;
+        for (size_t i = 0; i < pairs[k].n; i++) fresh += !explained[of[i].a] && !explained[of[i].b];
+        if (pairs[k].n < FEW_COUPLES || 2 * fresh < pairs[k].n) continue;
+        kept[pairs[k].number] = 1;
+        for (size_t i = 0; i < pairs[k].n; i++) explained[of[i].a] = explained[of[i].b] = 1;
+    }
+    for (size_t i = 0; i < *n; i++)
+        if (kept[all[i].pair] || (!explained[all[i].a] && !explained[all[i].b])) all[left++] = all[i];
+    *n = left;
+    return true;
 }
 
 /* Those that end nearest to each other are coupled first. */
@@ -402,9 +485,10 @@ bool rs_coll_number_by_end(const rs_coll_job *job, rs_coll_item *items, size_t n
             int64_t apart = rs_sub_sat(ends[k].key, ends[i].key);
             if (apart > NEAR) break;
             if (may_couple(job, &items[ends[i].value], &items[ends[k].value]))
-                ok = RS_PUSH(all, n_couples, capacity, (couple){apart, i, k});
+                ok = RS_PUSH(all, n_couples, capacity, (couple){.apart = apart, .a = i, .b = k});
         }
     }
+    ok = ok && (!n_couples || keep_partners(items, ends, n, all, &n_couples));
     if (ok && n_couples) RS_SORT(all, n_couples, by_apart);
     for (size_t c = 0; ok && c < n_couples; c++) {
         rs_coll_item *x = &items[ends[all[c].a].value], *y = &items[ends[all[c].b].value];

@@ -130,6 +130,38 @@ static rs_status order_stages(const rs_coll_job *job, rs_stages *s, rs_error *er
     return RS_OK;
 }
 
+#define STRAY 4 /* of two partners of a rank one has so many times as many messages: the other is a mistake */
+
+/* Ties ranks that send to each other. */
+static rs_status tie_partners(const rs_coll_job *job, bool steps, uint32_t *up, rs_error *err)
+{
+    RS_SCOPED(rs_map64_clear) rs_map64 counts = {0};
+    RS_LOCAL uint32_t *most = rs_calloc(job->n_ranks + 1, sizeof *most);
+    if (!most) return rs_fail_nomem(err, "pipeline stages");
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < job->n; i++) {
+            const rs_coll_instance *c = &job->instances[i];
+            const rs_coll_arrival *a = &job->arrivals[c->first];
+            bool is_new;
+            /* what was launched before the recording has no metadata: an exchange between all may look like sends */
+            if ((steps && rs_coll_op_at(job, a)->step < 0) || c->n != 2 ||
+                rs_coll_shape_at(job, a)->kind != RS_COLL_SEND_RECV)
+                continue;
+            const uint32_t x = a[0].rank, y = a[1].rank;
+            uint32_t *n = rs_map64_put(&counts, (uint64_t)(x < y ? x : y) << 32 | (x < y ? y : x), &is_new);
+            if (!n) return rs_fail_nomem(err, "pipeline stages");
+            if (is_new) *n = 0;
+            if (!pass) {
+                ++*n;
+                if (*n > most[x]) most[x] = *n;
+                if (*n > most[y]) most[y] = *n;
+            } else if (STRAY * (uint64_t)*n >= most[x] && STRAY * (uint64_t)*n >= most[y]) {
+                tie(up, x, y);
+            }
+        }
+    return RS_OK;
+}
+
 rs_status rs_stages_find(const rs_coll_job *job, rs_stages *out, rs_error *err)
 {
     size_t n = job->n_ranks;
@@ -141,13 +173,7 @@ rs_status rs_stages_find(const rs_coll_job *job, rs_stages *out, rs_error *err)
     bool steps = false;
     for (size_t i = 0; i < job->n; i++)
         steps = steps || rs_coll_op_at(job, &job->arrivals[job->instances[i].first])->step >= 0;
-    for (size_t i = 0; i < job->n; i++) {
-        const rs_coll_instance *c = &job->instances[i];
-        const rs_coll_arrival *a = &job->arrivals[c->first];
-        /* what was launched before the recording has no metadata: an exchange between all may look like sends */
-        if (steps && rs_coll_op_at(job, a)->step < 0) continue;
-        if (c->n == 2 && rs_coll_shape_at(job, a)->kind == RS_COLL_SEND_RECV) tie(up, a[0].rank, a[1].rank);
-    }
+    RS_TRY(tie_partners(job, steps, up, err));
     bool even = n > 0;
     for (uint32_t r = 0; r < n; r++) {
         uint32_t root = root_of(up, r);

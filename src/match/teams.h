@@ -28,5 +28,24 @@ typedef struct rs_team_line {
  * the same up to twice as far; where that is none, most_spread itself, and then lines of fewer than 16 calls stay alone where teams are uneven and
  * slack is not 0. false when out of memory. O(lines * teams * calls). */
 bool rs_teams_find(rs_team_line *lines, size_t n, size_t slack);
+/* The same where something else is known of two lines, by their indices: false, they do not call together. */
+typedef bool (*rs_team_may_fn)(void *context, size_t a, size_t b);
+bool rs_teams_find_among(rs_team_line *lines, size_t n, size_t slack, rs_team_may_fn may, void *context);
+
+/* What calls of two lines say of their clocks, if they are made together. */
+typedef struct rs_team_apart {
+    int64_t distance; /* ns: the middle one of b's ends from a's */
+    int64_t time;     /* ns of a's clock: the middle of the calls */
+    int64_t spread;   /* ns by which distances differ, 9 of 10 at most */
+} rs_team_apart;
+
+/* In all ways in which the calls may be paired that spread by hardly more than the best: in a job whose steps take equally long, a step earlier or later
+ * fits as well. Returns how many they are. slack: at most 2. */
+#define RS_TEAM_WAYS 10
+size_t rs_team_distances(const rs_team_line *a, const rs_team_line *b, size_t slack,
+                         rs_team_apart out[RS_TEAM_WAYS]);
+
+/* Quartz clocks drift apart by no more, as a part of the time. */
+#define RS_TEAM_DRIFT 1e-4
 
 #endif

@@ -173,3 +173,11 @@ bool rs_python_tuple(const char *json, size_t length, char **out, size_t *n)
     *n = b.n;
     return true;
 }
+
+uint64_t *rs_pool_hashes(const rs_pool *pool)
+{
+    uint64_t *out = rs_malloc((pool->strings.n + 1) * sizeof *out);
+    for (size_t i = 0; out && i < pool->strings.n; i++)
+        out[i] = rs_hash_bytes(pool->strings.items[i].text, pool->strings.items[i].length);
+    return out;
+}

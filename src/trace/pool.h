@@ -19,6 +19,8 @@ uint32_t rs_pool_add_tuple(rs_pool *pool, const rs_events *e, uint32_t id, bool 
 
 /* The text, NULL for RS_NO_STRING. */
 const char *rs_pool_text(const rs_pool *pool, uint32_t id);
+/* By id the hash of its text: equal in all pools. The caller's, NULL when out of memory. */
+uint64_t *rs_pool_hashes(const rs_pool *pool);
 
 /* Writes the JSON array as the text of nested Python tuples: [[512], [], "a", null] is ((512,), (), 'a',
  * None). Anything that is no array stays as it is. *out is the caller's (rs_free), *n its length. false when

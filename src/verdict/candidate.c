@@ -15,7 +15,7 @@ rs_candidate rs_candidate_of(const rs_fault_kind *fault, rs_verdict_kind kind)
 {
     return (rs_candidate){.fault = fault,
                           .kind = kind,
-                          .facts = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, NULL, NULL}};
+                          .facts = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, NULL, NULL}};
 }
 
 /* One more culprit, empty; NULL: out of memory. They are few: each is a new list, and the arena keeps the old one. */

@@ -23,7 +23,7 @@ typedef struct rs_judged {
 
 /* What the words of a fault may name except its culprits. NaN and NULL: nothing. */
 typedef struct rs_facts {
-    double times, ms, us, n, pct, kib;
+    double times, ms, us, n, pct, kib, mib;
     double step, stages, recorded, world; /* the last two: ranks */
     const char *in, *among;               /* an operator; several names */
     const char *known;                    /* more that is known of it, of any length; its names are clean */
@@ -73,6 +73,8 @@ typedef struct rs_fault_kind {
     /* Adds what fits. *lacks: what the job lacks for it, NULL: nothing. */
     rs_status (*find)(const rs_judged *job, const struct rs_fault_kind *fault, rs_candidates *out,
                       const char **lacks, rs_error *err);
+    /* Another way to fix a case of which the first gains too little for certain: changes its edits. false: there is none. NULL: never. */
+    bool (*otherwise)(rs_candidate *c);
     bool sensitivity; /* it says how much something matters, not that it can be had */
     bool at_best;     /* what it gains is the most that it can */
     bool own_time;    /* the ranks that it accuses are late by their own time, and others because of them */
@@ -172,6 +174,7 @@ RS_FINDER(host_elsewhere);
 RS_FINDER(slow_group);
 RS_FINDER(exposed_communication);
 RS_FINDER(small_collectives);
+bool rs_smaller_buckets(rs_candidate *c);
 RS_FINDER(pipeline_bubbles);
 /* find_kernels.c */
 RS_FINDER(launch_bound);

@@ -137,9 +137,10 @@ const rs_fault_kind rs_faults[] = {
      .words =
          "Group[ {name}] ({ranks}) has {n} collectives{a step}[ of {kib} KiB on average][ that take {time} each, as "
          "small ones do; their sizes are not recorded]",
-     .fix = "Merging them",
+     .fix = "Merging them[ into buckets of {mib} MiB]",
      .remedy = "coalesce them: larger buckets, coalescing_manager, flattened parameters",
-     .find = rs_find_small_collectives},
+     .find = rs_find_small_collectives,
+     .otherwise = rs_smaller_buckets},
     {.id = "hottest_kernel",
      .words = "Sensitivity: kernel {name} takes {pct} % of computation",
      .fix = "Half its time",

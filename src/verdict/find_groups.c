@@ -23,7 +23,8 @@
 #define OVERLAP_DOUBT 0.05 /* of transfers: how evenly a backward pass makes gradients is not known */
 #define MERGE_DOUBT                                                                                          \
     0.02 /* of transfers: how much of one is the same for any size shows in several sizes alone */
-#define BUCKET 26214400 /* bytes that they may become */
+#define BUCKET 26214400 /* bytes that they may become: what DDP takes */
+#define LEAST_BUCKET 1048576
 
 static const rs_coll_arrival *first_of(const rs_engine *e, size_t meeting)
 {
@@ -307,6 +308,16 @@ static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, cons
     return c;
 }
 
+/* A large bucket is full so late that nothing hides it: half of it. */
+bool rs_smaller_buckets(rs_candidate *c)
+{
+    int64_t *bytes = &c->edits.edits[0].number;
+    if (c->at_best || *bytes / 2 < LEAST_BUCKET) return false; /* sizes are not known, or are small */
+    *bytes /= 2;
+    c->facts.mib = (double)*bytes / 1048576;
+    return true;
+}
+
 rs_status rs_find_small_collectives(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                     const char **lacks, rs_error *err)
 {
@@ -322,12 +333,9 @@ static double micro_batches_of(const rs_engine *e, const rs_stages *stages)
     for (size_t r = 0; r < e->n_ranks; r++)
         if (stages->stage[r] == 0) n_steps += rs_judged_steps(e, r);
     for (size_t k = 0; k < e->n_meetings; k++) {
-        const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
-        const rs_coll_arrival *a = &e->coll.arrivals[c->first];
-        if (c->n != 2 || rs_coll_shape_at(&e->coll, a)->kind != RS_COLL_SEND_RECV) continue;
-        for (int i = 0; i < 2; i++)
-            n += stages->stage[a[i].rank] == 0 && stages->stage[a[!i].rank] == 1 &&
-                 rs_coll_sends(e->coll.ranks[a[i].rank], rs_coll_shape_at(&e->coll, &a[i]));
+        const rs_coll_arrival *from, *to;
+        if (rs_coll_message_ends(&e->coll, &e->coll.instances[e->meetings[k].instance], &from, &to))
+            n += stages->stage[from->rank] == 0 && stages->stage[to->rank] == 1;
     }
     return n_steps && n % n_steps == 0 ? (double)n / (double)n_steps : 0;
 }

@@ -319,12 +319,6 @@ static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
     return true;
 }
 
-static uint64_t name_of(const rs_skeleton *s, uint32_t point)
-{
-    const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, point)->name);
-    return name ? rs_hash_bytes(name, strlen(name)) | 1 : 0;
-}
-
 /* The engine compares a place only where on each rank and in each step nothing else held it up. Elsewhere what points of one name
  * take in the median is usual. False: out of memory. */
 static bool compare_by_name(stretch *all, size_t n)
@@ -359,7 +353,11 @@ static stretch *list_stretches(const rs_judged *job, size_t *n)
         const rs_skeleton *s = e->ranks[r];
         const int64_t *weight = job->recorded->edge + e->edge_base[r];
         const int64_t *peers = job->reference->peers.edge + e->edge_base[r];
-        for (uint32_t i = 1; ok && i < s->n; i++)
+        RS_LOCAL uint64_t *names = rs_pool_hashes(&s->pool);
+        ok = ok && names;
+        for (uint32_t i = 1; ok && i < s->n; i++) {
+            const uint32_t text = rs_skeleton_at(s, i)->name;
+            const uint64_t name = text == RS_NO_STRING ? 0 : names[text] | 1;
             for (uint32_t k = s->first[i]; ok && s->step[i] >= 0 && k < s->first[i + 1]; k++) {
                 bool call = is_work(s, i) && rs_edge_cost(s, k) < RS_COST_INSIDE;
                 bool host = !is_work(s, i) && rs_edge_part(s, k) == RS_PART_HOST &&
@@ -369,8 +367,9 @@ static stretch *list_stretches(const rs_judged *job, size_t *n)
                 bool compared = host && k == s->first[i] && peers[k] != RS_NO_EDGE;
                 ok = add_stretch(&all, n, &capacity,
                                  (stretch){ns, compared ? peers[k] : ns,
-                                           compared && peers[k] == ns ? name_of(s, i) : 0, r, i, s->step[i]});
+                                           compared && peers[k] == ns ? name : 0, r, i, s->step[i]});
             }
+        }
     }
     if (ok && compare_by_name(all, *n)) return all;
     rs_free(all);

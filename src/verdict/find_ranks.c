@@ -598,12 +598,14 @@ static rs_status list_kernels(const compared *c, kernel **out, size_t *n, rs_err
     if (!all) return rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
+        RS_LOCAL uint64_t *names = rs_pool_hashes(&s->pool);
+        if (!names) return rs_fail_nomem(err, "diagnose");
         for (uint32_t i = 1; i < s->n; i++) {
             const rs_skeleton_label *l = rs_skeleton_at(s, i);
-            const char *name = rs_pool_text(&s->pool, on_host ? l->operator_name : l->name);
+            const uint32_t name = on_host ? l->operator_name : l->name;
             int64_t ns = computed(c->job, r, i, on_host);
-            if (!name || ns <= 0) continue;
-            all[(*n)++] = (kernel){rs_hash_bytes(name, strlen(name)), ns, c->stages.stage[r]};
+            if (name == RS_NO_STRING || ns <= 0) continue;
+            all[(*n)++] = (kernel){names[name], ns, c->stages.stage[r]};
         }
     }
     return RS_OK;

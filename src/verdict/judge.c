@@ -194,12 +194,14 @@ static int by_bound(const void *a, const void *b)
  * much. */
 #define OPPORTUNITY 0.1
 
+/* The middle of what is certain and what is likely: a wide interval is no small fault, and a likely gain no certain one. */
 static double importance(const rs_judged_row *x)
 {
-    return is_finding(x) ? x->weight : OPPORTUNITY * x->weight;
+    const double us = (x->weight + fmax(x->weight, x->likely)) / 2;
+    return is_finding(x) ? us : OPPORTUNITY * us;
 }
 
-/* By what is certain to be gained; sensitivities last. */
+/* Sensitivities last. */
 static int by_importance(const void *a, const void *b)
 {
     const rs_judged_row *x = a, *y = b;
@@ -258,6 +260,28 @@ static rs_status bound_all(judge *j, double least, rs_error *err)
     return RS_OK;
 }
 
+/* What the row is certain to gain, and likely. */
+static void weigh(rs_judged_row *x)
+{
+    x->weight = x->candidate->at_best ? HALF * x->answer.gain : x->answer.low;
+    x->likely = x->candidate->at_best ? x->weight : x->answer.gain;
+}
+
+/* Asks about other ways to fix it until one gains enough. Who takes the first one gains what that does: the interval holds it, too. */
+static rs_status try_otherwise(rs_judgement *d, rs_judged_row *x, rs_error *err)
+{
+    rs_candidate *c = &d->candidates.items[x->order];
+    const double first = fmax(x->answer.gain, 0);
+    const char *refused = NULL;
+    if (!c->fault->otherwise) return RS_OK;
+    while (!refused && x->weight <= enough_us(d) && c->fault->otherwise(c)) {
+        RS_TRY(rs_judge_ask(d, &x->candidate, 1, &x->answer, &x->bound, &refused, err));
+        if (!refused) weigh(x);
+    }
+    x->answer.low = fmin(x->answer.low, first);
+    return RS_OK;
+}
+
 /* Replays the rows and keeps those that gain enough. */
 static rs_status replay_rows(judge *j, rs_error *err)
 {
@@ -275,7 +299,8 @@ static rs_status replay_rows(judge *j, rs_error *err)
         }
         x.answer = b.answers[i];
         status = widen(d, &x.answer, &x.candidate, 1, err);
-        x.weight = x.candidate->at_best ? HALF * x.answer.gain : x.answer.low;
+        weigh(&x);
+        if (status == RS_OK && x.weight <= enough_us(d)) status = try_otherwise(d, &x, err);
         if (x.weight > enough_us(d))
             d->rows[n++] = x;
         else
@@ -347,6 +372,7 @@ static rs_status put_hidden(together *t, unsigned with, size_t at, rs_error *err
     RS_TRY(rs_judge_ask(d, all, 1 + x.n_with, &x.answer, &x.bound, &refused, err));
     if (refused) return miss_finding(d, &x, refused, err);
     x.weight = x.answer.low - (d->before - before);
+    x.likely = x.answer.gain - (d->before - before);
     if (x.weight <= enough_us(d)) {
         RS_TRY(miss_finding(d, &x, "what fixing it adds to fixing the other findings is not certain", err));
         if (!d->uncertain) d->uncertain = x.candidate;
@@ -354,7 +380,10 @@ static rs_status put_hidden(together *t, unsigned with, size_t at, rs_error *err
     }
     /* It comes after those that it needs and that gain enough alone. */
     for (size_t i = 0; i < t->n_alone; i++)
-        if (with >> i & 1 && t->items[i]->weight < x.weight) x.weight = t->items[i]->weight;
+        if (with >> i & 1) {
+            x.weight = fmin(x.weight, t->items[i]->weight);
+            x.likely = fmin(x.likely, t->items[i]->likely);
+        }
     d->rows[d->n++] = x; /* there is room for every candidate */
     return RS_OK;
 }

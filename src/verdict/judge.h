@@ -38,6 +38,7 @@ typedef struct rs_judged_row {
     rs_foretold answer; /* of all of them */
     double bound;       /* us, of all of them; NaN: unknown */
     double weight; /* us of a step that it is certain to gain; of one with others, what it adds to them */
+    double likely; /* the same that it is likely to gain */
     size_t order;  /* in the catalogue */
 } rs_judged_row;
 
@@ -52,7 +53,7 @@ typedef struct rs_judgement {
     double before;      /* a step, us */
     size_t n_steps;     /* that all ranks have; 0: the recording is asked about */
     double enough; /* percent that a row must gain: `least`, or the replay's own error where that is more */
-    rs_judged_row *rows; /* by what they gain; sensitivities last */
+    rs_judged_row *rows; /* by what they gain, certain and likely; sensitivities last */
     size_t n;
     rs_unexamined *missed;
     size_t n_missed, missed_capacity;

@@ -273,29 +273,40 @@ static rs_status compare_roles(rs_levels *l, const rs_judged *job, bool host, rs
 #define LEAST_NAMESAKES 8   /* stretches of a name on a rank say what is usual there */
 #define LEAST_IN_COMMON 0.5 /* of a rank's host time: names that others have, too */
 
-/* A stretch of host time before a point of some name. */
-typedef struct named_stretch {
-    uint64_t name;
-    int64_t ns;
-    uint32_t rank;
-} named_stretch;
+/* Stretches of host time in steps, by the name of the point that they lead to: of one name by rank. */
+typedef struct stretches {
+    rs_keyed *by_name; /* key: a hash of the name; value: index into the others */
+    int64_t *ns;
+    uint32_t *rank;
+    size_t n;
+} stretches;
 
-static rs_status list_stretches(const rs_judged *job, named_stretch **out, size_t *n, rs_error *err)
+static void clear_stretches(stretches *s)
+{
+    rs_free_all(s->by_name, s->ns, s->rank);
+}
+
+static rs_status list_stretches(const rs_judged *job, stretches *out, rs_error *err)
 {
     const rs_engine *e = job->engine;
-    *n = 0;
-    *out = rs_malloc((e->n_nodes + 1) * sizeof **out);
-    if (!*out) return rs_fail_nomem(err, "diagnose");
-    for (uint32_t r = 0; r < e->n_ranks; r++) {
+    out->by_name = rs_malloc((e->n_nodes + 1) * sizeof *out->by_name);
+    out->ns = rs_malloc((e->n_nodes + 1) * sizeof *out->ns);
+    out->rank = rs_malloc((e->n_nodes + 1) * sizeof *out->rank);
+    bool ok = out->by_name && out->ns && out->rank;
+    for (uint32_t r = 0; ok && r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
-        for (uint32_t i = 1; i < s->n; i++) {
+        RS_LOCAL uint64_t *names = rs_pool_hashes(&s->pool);
+        ok = names != NULL;
+        for (uint32_t i = 1; ok && i < s->n; i++) {
             const int64_t ns = rs_judged_host_time(job, r, i);
-            const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
-            if (ns > 0 && name && s->step[i] >= 0)
-                (*out)[(*n)++] = (named_stretch){rs_hash_bytes(name, strlen(name)), ns, r};
+            const uint32_t name = rs_skeleton_at(s, i)->name;
+            if (ns <= 0 || name == RS_NO_STRING || s->step[i] < 0) continue;
+            out->by_name[out->n] = (rs_keyed){(int64_t)names[name], (uint32_t)out->n};
+            out->rank[out->n] = r;
+            out->ns[out->n++] = ns;
         }
     }
-    return RS_OK;
+    return ok && rs_keyed_sort(out->by_name, out->n) ? RS_OK : rs_fail_nomem(err, "diagnose");
 }
 
 /* Sums by rank over names: of all its stretches, of the middle one on it, and of the same on the lower middle rank. */
@@ -304,43 +315,46 @@ typedef struct across {
     size_t n_ranks;
 } across;
 
-/* The stretches [from, to) are of one name, by rank, then time. */
-static void add_name(across *a, const named_stretch *all, size_t from, size_t to, double *scratch)
+/* A rank's stretches of one name. */
+typedef struct namesakes {
+    double median, count;
+    uint32_t rank;
+} namesakes;
+
+/* The stretches [from, to) are of one name. values, of_rank, medians: room for them, and for ranks. */
+static void add_name(across *a, const stretches *s, size_t from, size_t to, int64_t *values,
+                     namesakes *of_rank, double *medians)
 {
     size_t n = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        double usual = pass ? scratch[(n - 1) / 2] : 0;
-        for (size_t i = from, next; i < to; i = next) {
-            for (next = i + 1; next < to && all[next].rank == all[i].rank;) next++;
-            const size_t middle = i + (next - i - 1) / 2;
-            const double median = (double)all[middle].ns, count = (double)(next - i);
-            if (next - i < LEAST_NAMESAKES) continue;
-            if (!pass) {
-                scratch[n++] = median;
-                continue;
-            }
-            a->own[all[i].rank] += median * count;
-            a->usual[all[i].rank] += usual * count;
-        }
-        if (n < 2) return;
-        if (!pass) rs_sort_doubles(scratch, n);
+    for (size_t i = from, next; i < to; i = next) {
+        const uint32_t rank = s->rank[s->by_name[i].value];
+        for (next = i; next < to && s->rank[s->by_name[next].value] == rank; next++)
+            values[next - i] = s->ns[s->by_name[next].value];
+        if (next - i < LEAST_NAMESAKES) continue;
+        medians[n] = (double)rs_select_number(values, next - i, (next - i - 1) / 2);
+        of_rank[n] = (namesakes){medians[n], (double)(next - i), rank};
+        n++;
+    }
+    if (n < 2) return;
+    rs_sort_doubles(medians, n);
+    for (size_t k = 0; k < n; k++) {
+        a->own[of_rank[k].rank] += of_rank[k].median * of_rank[k].count;
+        a->usual[of_rank[k].rank] += medians[(n - 1) / 2] * of_rank[k].count;
     }
 }
 
 static rs_status sum_names(const rs_judged *job, across *a, rs_error *err)
 {
-    static const rs_order by_name[] = {RS_RISING(named_stretch, name), RS_RISING(named_stretch, rank),
-                                       RS_RISING(named_stretch, ns)};
-    RS_LOCAL named_stretch *all = NULL;
-    RS_LOCAL double *scratch = rs_malloc((a->n_ranks + 1) * sizeof *scratch);
-    size_t n;
-    RS_TRY(list_stretches(job, &all, &n, err));
-    if (!scratch) return rs_fail_nomem(err, "diagnose");
-    for (size_t i = 0; i < n; i++) a->all[all[i].rank] += (double)all[i].ns;
-    RS_SORT(all, n, by_name);
-    for (size_t i = 0, next; i < n; i = next) {
-        for (next = i + 1; next < n && all[next].name == all[i].name;) next++;
-        add_name(a, all, i, next, scratch);
+    RS_SCOPED(clear_stretches) stretches s = {0};
+    RS_TRY(list_stretches(job, &s, err));
+    RS_LOCAL int64_t *values = rs_malloc((s.n + 1) * sizeof *values);
+    RS_LOCAL namesakes *of_rank = rs_malloc((a->n_ranks + 1) * sizeof *of_rank);
+    RS_LOCAL double *medians = rs_malloc((a->n_ranks + 1) * sizeof *medians);
+    if (!values || !of_rank || !medians) return rs_fail_nomem(err, "diagnose");
+    for (size_t i = 0; i < s.n; i++) a->all[s.rank[i]] += (double)s.ns[i];
+    for (size_t i = 0, next; i < s.n; i = next) {
+        for (next = i + 1; next < s.n && s.by_name[next].key == s.by_name[i].key;) next++;
+        add_name(a, &s, i, next, values, of_rank, medians);
     }
     return RS_OK;
 }

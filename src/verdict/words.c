@@ -125,6 +125,7 @@ static bool put_slot(const rs_candidate *c, const char *word, size_t n, rs_text 
                    {"n", f->n, 1},
                    {"pct", f->pct, 0},
                    {"kib", f->kib, 1},
+                   {"mib", f->mib, 1},
                    {"step", f->step, 0},
                    {"stages", f->stages, 0},
                    {"recorded", f->recorded, 0},
@@ -225,7 +226,8 @@ void rs_words_sentence(const rs_judged_row *row, rs_text *out)
     for (int k = 0; k < 2 && (high - low) / u.us < pow(10, -(double)u.places); k++)
         u.places++; /* an interval is not shown as a point */
     rs_words_claim(row->candidate, out);
-    rs_text_printf(out, ". %s", row->candidate->fault->fix);
+    rs_text_put(out, ". ");
+    fill_all(row->candidate, row->candidate->fault->fix, out);
     if (row->n_with) put_others(row, out);
     rs_text_printf(out, " would %scut the %s from %s to %s %s (",
                    row->candidate->fault->at_best || row->candidate->at_best ? "at best " : "",

@@ -139,7 +139,8 @@ static int room_of(int queue, int i)
     return queue == MIXED || queue == THREES ? LIMIT - 3 * (i / 40 % 5) : LIMIT;
 }
 
-static void add_full_queue(builder *b, int n, int queue)
+/* ahead: so many were launched before the recording. */
+static void add_full_queue(builder *b, int n, int queue, int ahead)
 {
     int64_t host = 0, starts[LIMIT + 200], gpu = 2000 * US;
     for (int i = 0; i < n; i++) {
@@ -149,7 +150,7 @@ static void add_full_queue(builder *b, int n, int queue)
         if (queue == DELAYED && i % 3 == 0) end += 120 * US;
         if (fills(queue) && i < LIMIT / 3 && i % 10 == 1) end += 8 * US; /* by chance */
         starts[i] = gpu;
-        add_launch(b, "cudaLaunchKernel", start, end - start, i);
+        if (i >= ahead) add_launch(b, "cudaLaunchKernel", start, end - start, i);
         add_kernel(b, "k", 0, 7, gpu, queue != THREES || i % 3 == 2 ? 99 * US : 9, i);
         gpu += queue != THREES || i % 3 == 2 ? 100 * US : 10;
         host = end;
@@ -161,9 +162,11 @@ static void add_full_queue(builder *b, int n, int queue)
 /* Each call with a full queue waits for the start of the work that many launches before. */
 TEST(test_a_full_queue)
 {
-    for (int queue = FREE; queue < N_QUEUES; queue++) {
+    for (int job = FREE; job <= N_QUEUES; job++) {
+        const int queue = job < N_QUEUES ? job : FULL;
+        const uint32_t ahead = job < N_QUEUES ? 0 : 250;
         builder b = builder_create();
-        add_full_queue(&b, LIMIT + 150, queue);
+        add_full_queue(&b, LIMIT + 150, queue, (int)ahead);
         rs_trace t;
         rs_sync_edges sync;
         rs_causes causes;
@@ -176,7 +179,7 @@ TEST(test_a_full_queue)
         assert_int_equal(rs_trace_work_details(&t, &policy, &w, NULL), RS_OK);
         assert_int_equal(rs_trace_work_by_start(&t, &policy, &by_start, NULL), RS_OK);
         assert_int_equal(rs_causes_find(&t, w, by_start, &sync, &causes, NULL), RS_OK);
-        for (uint32_t i = 0; i < w->n; i++) {
+        for (uint32_t i = ahead; i < w->n; i++) {
             rs_path_cause c;
             uint32_t room = (uint32_t)room_of(queue, (int)i);
             /* where a command has left with the one before it, the call did not wait */

@@ -264,6 +264,106 @@ static void test_batches(void **state)
     end(&j);
 }
 
+/* A kernel of a group that the trace does not name. */
+static void add_nameless(job *j, size_t rank, int stream, double ts, double dur)
+{
+    text_printf(&j->t[rank],
+                "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce\", \"pid\": 0, "
+                "\"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"stream\": %d}}",
+                j->t[rank].n ? ",\n" : "[", stream, ts, dur, stream);
+    if (rank >= j->n) j->n = rank + 1;
+}
+
+/* Two stages of a pipeline reduce their gradients, the second one always so much earlier, and then all four ranks meet. Ends of both stages keep
+ * their distance nearly as well as if they were of one collective, but on other clocks than what all meet in. */
+static void test_stages_without_names(void **state)
+{
+    (void)state;
+    static const double ahead[] = {0, 3000, -2000, 5000};
+    for (int is_long = 0; is_long < 2; is_long++) {
+        job j = {0};
+        rng r = {17};
+        for (uint32_t i = 0; i < 8; i++) {
+            const double step = 1e6 + 2e4 * i, lag = 2000 + (double)rng_below(&r, is_long ? 60 : 8);
+            for (size_t k = 0; k < 4; k++) {
+                const double late = (double)rng_below(&r, 8), dp = step + (k < 2 ? lag : 0) + late;
+                add_nameless(&j, k, 6, dp - 900 + ahead[k], 900);
+                add_nameless(&j, k, 7,
+                             step + 2500 + (double)rng_below(&r, 2) - (k < 2 ? 100 : 2000) + ahead[k],
+                             k < 2 ? 100 : 2000);
+            }
+        }
+        match(&j, true);
+        assert_int_equal(j.job.n, 8 * 3);
+        for (uint32_t i = 0; i < 8; i++) {
+            assert_int_equal(partner(&j, 0, 2 * i, 1), (int)(2 * i));
+            assert_int_equal(partner(&j, 2, 2 * i, 3), (int)(2 * i));
+            assert_int_equal(partner(&j, 0, 2 * i, 2), -1);
+            assert_int_equal(partner(&j, 0, 2 * i + 1, 3), (int)(2 * i + 1));
+        }
+        for (size_t k = 1; k < 4; k++) {
+            const double off = (double)j.job.clocks[k].offset / 1000 - ahead[k];
+            assert_true(off > -5 && off < 5);
+        }
+        end(&j);
+    }
+}
+
+/* A send or a receive of which only what launched it says to whom. */
+static void add_called(job *j, size_t rank, const char *call, double ts, double dur)
+{
+    text_printf(&j->t[rank],
+                "%s{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"%s\", \"pid\": 1, \"tid\": 1, "
+                "\"ts\": %.3f, \"dur\": 9},\n"
+                "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, "
+                "\"tid\": 1, \"ts\": %.3f, \"dur\": 5, \"args\": {\"correlation\": %.0f}},\n"
+                "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_SendRecv(x)\", \"pid\": 0, "
+                "\"tid\": 7, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"stream\": 7, \"correlation\": %.0f}}",
+                j->t[rank].n ? ",\n" : "[", call, ts - 20, ts - 18, ts, ts, dur, ts);
+    if (rank >= j->n) j->n = rank + 1;
+}
+
+/* What ends nearest is of others: the annotations say who sends and, by ranks of the group, to whom. */
+static void test_called_sends(void **state)
+{
+    (void)state;
+    job j = {0};
+    for (size_t r = 0; r < 4; r++) add(&j, r, "7", "[0, 1, 2, 3]", 1e6, 50, 1, -1);
+    add_called(&j, 0, "nccl:send 0->1", 1.01e6, 50);
+    add_called(&j, 3, "nccl:recv 2<-1", 1.01e6 + 1, 50);
+    add_called(&j, 1, "nccl:recv 1<-0", 1.01e6 + 3, 50);
+    add_called(&j, 2, "nccl:send 1->2", 1.01e6 + 4, 50);
+    for (size_t r = 0; r < 4; r++) add(&j, r, "7", "[0, 1, 2, 3]", 1.1e6, 50, 1, -1);
+    match(&j, true);
+    assert_int_equal(j.job.n, 4);
+    assert_int_equal(partner(&j, 0, 1, 1), 1);
+    assert_int_equal(partner(&j, 2, 1, 3), 1);
+    assert_true(rs_coll_sends(j.ranks[0], shape_at(&j, 0, 1)));
+    assert_false(rs_coll_sends(j.ranks[1], shape_at(&j, 1, 1)));
+    end(&j);
+}
+
+/* Two pipelines of two in step with each other: what ends nearest is of the other pipeline now and then, but no other pairs explain all messages. */
+static void test_pipelines_in_step(void **state)
+{
+    (void)state;
+    job j = {0};
+    rng r = {23};
+    for (size_t k = 0; k < 4; k++) add(&j, k, "7", "[0, 1, 2, 3]", 1e6, 50, 1, -1);
+    for (int i = 0; i < 20; i++)
+        for (size_t k = 0; k < 4; k++) {
+            const double late = (k < 2 ? 0 : (double)rng_below(&r, 13) - 6) + (double)rng_below(&r, 8);
+            add_batch(&j, k, k % 2 ? "<" : ">", 1.01e6 + 1000 * i, 50 + late, 10);
+        }
+    for (size_t k = 0; k < 4; k++) add(&j, k, "7", "[0, 1, 2, 3]", 1.1e6, 50, 1, -1);
+    match(&j, true);
+    for (uint32_t i = 1; i <= 20; i++) {
+        assert_int_equal(partner(&j, 0, i, 1), (int)i);
+        assert_int_equal(partner(&j, 2, i, 3), (int)i);
+    }
+    end(&j);
+}
+
 /* Wait and transfer by their definition; a broadcast's root leaves before the last member comes. */
 static void test_wait(void **state)
 {
@@ -651,6 +751,9 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_wait),
         cmocka_unit_test(test_streams_of_nameless),
+        cmocka_unit_test(test_stages_without_names),
+        cmocka_unit_test(test_called_sends),
+        cmocka_unit_test(test_pipelines_in_step),
         cmocka_unit_test(test_groups_of_nameless),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_host_spans),

@@ -1493,9 +1493,100 @@ static void test_overlap_of_gathers(void **state)
     assert_int_equal(start_under_overlap(with, 7, 2, 2), 250);
 }
 
+/* The answer to a question as the judge has it, and a step without what slows work down during communication, us. */
+static rs_foretold ask(job *j, const char *question, double *plain)
+{
+    rs_what_if q;
+    rs_replayed replayed;
+    rs_asker *asker;
+    rs_foretold answer;
+    rs_asked asked = {.question = &q, .answers = &answer};
+    const rs_ask_how how = {.rank_of = j->rank_of, .force = true};
+    assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
+    assert_int_equal(rs_replay_measure(&j->e, RS_EDGES_ALL, false, &replayed, NULL), RS_OK);
+    assert_int_equal(rs_asker_open(&replayed, &how, &asker, NULL), RS_OK);
+    assert_int_equal(rs_asker_ask(asker, &asked, 1, NULL), RS_OK);
+    assert_null(asked.refused);
+    assert_int_equal(rs_asker_try(asker, &q, plain, NULL), RS_OK);
+    rs_asker_close(asker);
+    rs_replayed_clear(&replayed);
+    rs_what_if_clear(&q);
+    return answer;
+}
+
+/* A reduction that is moved to a kernel of 250 us, in a recording where nothing runs during communication: the kernel takes 5 % longer, and may take
+ * 15 %. */
+static void test_assumed_contention(void **state)
+{
+    (void)state;
+    static const piece work[] = {
+        {"forward", MAIN, 10, 7, 50, 50},    {"backward", AUTO, 18, 7, 101, 250},
+        {"backward", AUTO, 26, 7, 352, 250}, {REDUCE, AUTO, 610, 20, 620, 200},
+        {REDUCE, AUTO, 618, 20, 821, 100},   {"multi_tensor_apply_kernel", MAIN, 50, 7, 990, 30}};
+    job j = {.n = 2, .rank_of = {10, 11}};
+    double plain;
+    for (int r = 0; r < 2; r++) j.ranks[r] = make_pieces(work, 6);
+    open_ranks(&j);
+    const rs_foretold a = ask(&j, "overlap", &plain);
+    /* steps begin when the host begins them: the last one alone is shorter */
+    assert_true(fabs(a.after - plain - 12.5 / STEPS) < 0.05);
+    assert_true(a.before - a.low >= plain + 37.5 / STEPS);
+    assert_true(a.before - a.high <= plain);
+    const rs_foretold b = ask(&j, "scale name=forward=0.5", &plain); /* moves no communication */
+    assert_true(fabs(b.after - plain) < 1e-9);
+    close_job(&j);
+}
+
+/* Steps whose host launches too slowly, and waits `late` us before the first one. */
+static const rs_skeleton *make_slow_host(int64_t late)
+{
+    builder b = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        const int64_t t = step * 400 * US + (step ? late * US : 0), from = t + (step ? 0 : late * US);
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 400 * US + (step ? 0 : late * US));
+        for (int k = 0; k < 4; k++) {
+            const int64_t at = from + (k + 1) * 100 * US - 20 * US;
+            add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 1, MAIN, at, 5 * US);
+            add_arg(&b, RS_COL_CORRELATION, step * 10 + k + 1);
+            add_kernel(&b, "work", 0, 7, at + 6 * US, 50 * US, step * 10 + k + 1);
+        }
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
+/* Where the host would run ahead it would have done so before the recording began, too: then the GPU is not idle while the first step begins. What the host
+ * waits there is hidden as far as it would be ahead, and never more than it waits. */
+static void test_ahead_of_first_step(void **state)
+{
+    (void)state;
+    for (int64_t late = 0; late <= 500; late += 500) {
+        job j = {.n = 1, .rank_of = {10}, .ranks = {make_slow_host(late)}};
+        double step;
+        open_ranks(&j);
+        const rs_foretold as_is = ask(&j, "scale name=work=1.0001", &step);
+        assert_true(fabs(as_is.before - (400 + (double)late / STEPS)) < 10);
+        const rs_foretold a = ask(&j, "scale part=host&us<101=0.1", &step);
+        /* four kernels a step, and the first step's wait but for what the host is ahead: its GPU is 150 us longer busy than it, and more each step */
+        assert_true(a.after > 195 && a.after < 215 + (double)late / STEPS / 2);
+        assert_true(a.bound >= a.gain - 1e-6);
+        close_job(&j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_assumed_contention),
+        cmocka_unit_test(test_ahead_of_first_step),
         cmocka_unit_test(test_meetings),
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_room_on_the_device),

@@ -148,11 +148,70 @@ static void test_few(void **state)
     assert_true(rs_teams_find(j.lines, 0, 2));
 }
 
+/* What two lines say of their clocks: where the one begins later, too. */
+static void test_distance(void **state)
+{
+    (void)state;
+    rng r = {.state = 5};
+    job j;
+    make(&j, LINES, 200000, &r);
+    for (size_t k = 0; k < CALLS; k++) j.ends[1][k] = j.ends[0][k] + 70000 + (k % 2 ? 3000 : -3000);
+    rs_team_apart one[RS_TEAM_WAYS];
+    assert_int_equal(rs_team_distances(&j.lines[0], &j.lines[1], 0, one), 1);
+    assert_in_range(one->distance, 67000, 73000);
+    assert_in_range(one->spread, 3000, 6000);
+    assert_in_range(one->time, j.ends[0][CALLS / 2 - 1], j.ends[0][CALLS / 2]);
+    j.lines[1].ends += 2;
+    j.lines[1].n -= 2;
+    assert_int_equal(rs_team_distances(&j.lines[0], &j.lines[1], 0, one), 0);
+    assert_int_equal(rs_team_distances(&j.lines[0], &j.lines[1], 2, one), 1);
+    assert_in_range(one->distance, 67000, 73000);
+    assert_int_equal(rs_team_distances(&j.lines[1], &j.lines[0], 2, one), 1);
+    assert_in_range(-one->distance, 67000, 73000);
+    /* equal steps: whichever call is the first */
+    for (size_t k = 0; k < CALLS; k++) j.ends[2][k] = (j.ends[3][k] = INT64_C(1000000) * (int64_t)k) + 500;
+    assert_int_equal(rs_team_distances(&j.lines[2], &j.lines[3], 2, one), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(one[i].distance, INT64_C(1000000) * (2 - (int64_t)i) - 500);
+}
+
+/* Few calls, in pairs that end nearly together with other pairs: each line's nearest is its mate. What is known otherwise counts. */
+static bool not_first(void *context, size_t a, size_t b)
+{
+    (void)context;
+    return a && b;
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    static const int64_t off[LINES][6] = {{0, 0, 0, 0, 0, 0},
+                                          {1500, -900, 0, 700, -1500, 0},
+                                          {9000, -7000, 3000, 0, 0, -8000},
+                                          {9000, -8500, 3000, 1000, 0, -7000},
+                                          {0, 0, 8500, 0, -9000, 7000},
+                                          {1000, 0, 8500, -900, -9000, 7000},
+                                          {-9000, 9000, 0, 5000, 4000, 0},
+                                          {-9000, 8200, 900, 5000, 4000, 0}};
+    job j;
+    for (size_t i = 0; i < LINES; i++) {
+        for (int k = 0; k < 6; k++) j.ends[i][k] = INT64_C(1000000) * k * k + off[i][k];
+        j.lines[i] = (rs_team_line){.ends = j.ends[i], .n = 6, .most_spread = 200000};
+    }
+    assert_true(rs_teams_find(j.lines, LINES, 2));
+    for (size_t i = 0; i < LINES; i++) {
+        assert_int_equal(j.lines[i].team, i / 2 * 2);
+        assert_int_equal(j.lines[i].size, 2);
+    }
+    assert_true(rs_teams_find_among(j.lines, LINES, 2, not_first, NULL));
+    assert_int_equal(j.lines[0].size, 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),  cmocka_unit_test(test_near),
-                                       cmocka_unit_test(test_nearer), cmocka_unit_test(test_slack),
-                                       cmocka_unit_test(test_ahead),  cmocka_unit_test(test_uneven),
-                                       cmocka_unit_test(test_few)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_near),     cmocka_unit_test(test_nearer),
+        cmocka_unit_test(test_slack), cmocka_unit_test(test_ahead),    cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_few),   cmocka_unit_test(test_distance), cmocka_unit_test(test_nearest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

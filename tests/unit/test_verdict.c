@@ -45,7 +45,8 @@ static rs_candidate full(const rs_fault_kind *fault, rs_culprit *culprits, size_
     c.culprits = culprits;
     c.n_culprits = n;
     c.facts = (rs_facts){
-        1.5, 12.345, 4.56, 4, 33.4, 16, 12, 2, 1, 8, "aten::mm", "cudaMalloc, cudaFree", "in poll 97 %"};
+        1.5,           12.345, 4.56, 4, 33.4, 16, 6.25, 12, 2, 1, 8, "aten::mm", "cudaMalloc, cudaFree",
+        "in poll 97 %"};
     return c;
 }
 
