@@ -473,7 +473,8 @@ rs_status rs_asker_replay(rs_asker *a, const rs_what_if *q, const rs_times **tim
     size_t n_changed;
     RS_TRY(edit_weights(a, b, q, &n_changed, err));
     RS_TRY(run_bench(a, b, err));
-    if (a->contention.n_names) RS_TRY(run_contended(a, b, err));
+    const rs_contention *slowed = contention_of(a, q);
+    if (slowed) RS_TRY(run_contended(a, b, slowed, err));
     *times = &b->t;
     return RS_OK;
 }

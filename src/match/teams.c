@@ -120,7 +120,8 @@ size_t rs_team_distances(const rs_team_line *a, const rs_team_line *b, size_t sl
         if (spreads[i] < best) best = spreads[i];
     }
     for (size_t i = 0; best < INT64_MAX && i < n; i++)
-        if (spreads[i] / 2 <= rs_add_sat(best, FINEST)) out[kept++] = apart_without(a, b, skips[i], spreads[i]);
+        if (spreads[i] / 2 <= rs_add_sat(best, FINEST))
+            out[kept++] = apart_without(a, b, skips[i], spreads[i]);
     return kept;
 }
 
