@@ -136,12 +136,11 @@ const rs_analysis rs_analysis_whatif = {
         "operators, what products of the new sizes take by a fit to the recorded ones; experts, their shares of the tokens. Passes of a "
         "pipeline, as they are then, are replayed in the order of the schedule, as `pipeline --layout` does. The interval holds what "
         "these leave open.",
-    .examples =
-        "rankscope whatif traces/\n"
-        "rankscope whatif --layout dp=8,tp=2 traces/\n"
-        "rankscope whatif --layout dp=8,pp=4 --batch global --memory snapshots/ traces/\n"
-        "rankscope whatif --scale rank:12=0.9 --scale compute=0.5 --table scales traces/\n"
-        "rankscope whatif --compat straggler-analysis --format json job.ops.csv.gz",
+    .examples = "rankscope whatif traces/\n"
+                "rankscope whatif --layout dp=8,tp=2 traces/\n"
+                "rankscope whatif --layout dp=8,pp=4 --batch global --memory snapshots/ traces/\n"
+                "rankscope whatif --scale rank:12=0.9 --scale compute=0.5 --table scales traces/\n"
+                "rankscope whatif --compat straggler-analysis --format json job.ops.csv.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .columns = RS_SKELETON_COLUMNS,
