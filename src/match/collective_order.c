@@ -399,7 +399,7 @@ static bool ends_of_name(const char *name, long *own, long *far)
     char *end;
     if (!arrow) return false;
     while (at > name && rs_is_digit(at[-1])) at--;
-    if (at == arrow || !rs_is_digit(arrow[2])) return false;
+    if (at == arrow || !arrow[1] || !rs_is_digit(arrow[2])) return false;
     *own = strtol(at, NULL, 10);
     *far = strtol(arrow + 2, &end, 10);
     return !*end;
