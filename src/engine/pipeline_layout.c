@@ -27,9 +27,11 @@ static bool is_word(const char *at, size_t n, const char *word)
     return strlen(word) == n && strncmp(at, word, n) == 0;
 }
 
+/* false: it is none, or there is one already. */
 static bool read_count(const char *at, size_t n, int64_t *out)
 {
     int64_t v = 0;
+    if (*out) return false;
     for (size_t i = 0; i < n; i++) {
         if (!rs_is_digit(at[i]) || v > 1000000) return false;
         v = v * 10 + (at[i] - '0');
@@ -40,13 +42,14 @@ static bool read_count(const char *at, size_t n, int64_t *out)
 
 static bool read_schedule(const char *at, size_t n, rs_pipe_schedule *out)
 {
+    const rs_pipe_schedule was = *out;
     if (is_word(at, n, "gpipe"))
         *out = RS_PIPE_GPIPE;
     else if (is_word(at, n, "1f1b"))
         *out = RS_PIPE_1F1B;
     else
         return false;
-    return true;
+    return was == RS_PIPE_UNKNOWN;
 }
 
 rs_status rs_layout_parse(const char *text, rs_layout_asked *out, rs_error *err)
@@ -63,7 +66,7 @@ rs_status rs_layout_parse(const char *text, rs_layout_asked *out, rs_error *err)
         if (!ok)
             return rs_fail(
                 err, RS_ERR_USAGE,
-                "--layout: '%.*s' is none of dp=N, tp=N, ep=N, pp=N, micro-batches=N, schedule=gpipe|1f1b",
+                "--layout: '%.*s' is none of dp=N, tp=N, ep=N, pp=N, micro-batches=N, schedule=gpipe|1f1b, each once",
                 (int)(end - at < 60 ? end - at : 60), at);
         at = *end ? end + 1 : end;
     }

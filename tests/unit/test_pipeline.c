@@ -340,11 +340,24 @@ static void parses_layouts(void **state)
     assert_int_equal(rs_layout_parse("micro-batches=7,dp=3,ep=5,tp=4", &l, NULL), RS_OK);
     assert_true(l.dp == 3 && l.tp == 4 && l.ep == 5 && l.pp == 0 && l.micro_batches == 7);
     assert_int_equal(l.schedule, RS_PIPE_UNKNOWN);
-    static const char *const wrong[] = {
-        "pp",    "pp=",      "pp=0",       "pp=x",           "",
-        "pp=2x", "xp=2",     "=2",         "schedule=other", "micro-batches=0",
-        ",",     "pp=2;x=1", "dp=9999999", "pp=-2",          "micro-batches=99999999999999999999",
-        "PP=2"};
+    static const char *const wrong[] = {"pp",
+                                        "pp=",
+                                        "pp=0",
+                                        "pp=x",
+                                        "",
+                                        "pp=2x",
+                                        "xp=2",
+                                        "=2",
+                                        "schedule=other",
+                                        "micro-batches=0",
+                                        ",",
+                                        "pp=2;x=1",
+                                        "dp=9999999",
+                                        "pp=-2",
+                                        "micro-batches=99999999999999999999",
+                                        "PP=2",
+                                        "pp=2,pp=2",
+                                        "schedule=1f1b,schedule=gpipe"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(rs_layout_parse(wrong[i], &l, NULL), RS_ERR_USAGE);
 }
