@@ -101,7 +101,7 @@ const rs_report_question rs_report_questions[] = {
      false},
     {"serving",
      "serving",
-     {{"top", "10"}},
+     {{"top", "0"}}, /* the first rows of a rank are of one phase */
      {{"latency", NULL, 1024, NULL}, {"host", NULL, 300, "time_us"}, {"differences", NULL, 600, "more_us"}},
      false},
     {"map", "map", {{NULL}}, {{NULL, NULL, 0, NULL}}, false},
