@@ -423,10 +423,10 @@ static rs_status read_counters(rs_database *d)
     d->err = &broken;
     rs_status status = rs_database_read(d, &counters, d, &n);
     d->err = err;
-    if (status == RS_ERR_FORMAT) {
+    if (status == RS_ERR_FORMAT) { /* in its middle, perhaps: what was read is kept */
         rs_problems_add(&d->events->problems, d->file, -1, RS_LOSS, "unread_counters",
                         "the view counters_collection cannot be read", RS_NO_OFFSET);
-        return RS_OK;
+        status = RS_OK;
     }
     if (status != RS_OK && err) *err = broken;
     return status == RS_OK ? rs_events_sort_counters(d->events, err) : status;
