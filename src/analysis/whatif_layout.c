@@ -580,6 +580,7 @@ static rs_status take_partials(const rs_partial *partials, size_t n, layout_job 
     if (!j->traces || !j->passes) return rs_fail_nomem(err, "ranks");
     for (size_t i = 0; i < n; i++) {
         const rs_whatif_rank *p = partials[i].value;
+        if (!p) continue; /* it brought nothing */
         if (p->held && all_held(p->held) > all_held(j->held)) j->held = p->held;
         if (!p->skeleton || !p->passes || partials[i].side) continue;
         j->traces[kept] = partials[i];
