@@ -1,4 +1,4 @@
-/* What the fuzz targets share. Each target defines LLVMFuzzerTestOneInput; it stops the program where a promise is
+/* What the fuzz targets share. Each target defines fuzz_one; it stops the program where a promise is
  * broken. Under libFuzzer inputs are invented, by replay.c the kept ones are run again. */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "rankscope/status.h"
 #include "trace/events.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+int fuzz_one(const uint8_t *data, size_t n);
 
 /* Whether an input is tried in every way its target knows. Not so while inputs are invented: several threads would
  * make what libFuzzer learns a matter of chance, and a search that tries more inputs finds more. What a search kept

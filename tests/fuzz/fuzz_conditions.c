@@ -101,7 +101,7 @@ static void read_questions(const char *text, bool scale)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     char *text = rs_malloc(n + 1);
     PROMISE(text);

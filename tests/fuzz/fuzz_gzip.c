@@ -135,7 +135,7 @@ static void check_round_trip(const uint8_t *data, size_t n)
     free(packed);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     bool is_packed = (n >= 2 && data[0] == 0x1f && data[1] == 0x8b) ||
                      (n >= 4 && memcmp(data, "\x28\xb5\x2f\xfd", 4) == 0);

@@ -108,7 +108,7 @@ static void check_document(const uint8_t *data, size_t n, unsigned max_depth)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     check_document(data, n, RS_JSON_DEFAULT_DEPTH);
     check_document(data, n, 3);

@@ -35,7 +35,7 @@ static rs_status merge(const rs_bytes *packed, const rs_query *query, uint64_t *
     return status;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     char line[64];
     const uint8_t *end = memchr(data, '\n', n);

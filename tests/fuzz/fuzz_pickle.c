@@ -24,7 +24,7 @@ static void check_tree(const rs_values *v, uint32_t root, const uint8_t *data, s
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_values v = {0};
     rs_pickle_info info;

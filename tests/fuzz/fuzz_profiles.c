@@ -52,7 +52,7 @@ static void check_run(const uint8_t *data, size_t n, const rs_load_settings *set
     rs_events_free(events);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
     rs_source *source;

@@ -41,7 +41,7 @@ static void check_log(const uint8_t *data, size_t n)
     rs_source_close(source);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_serving_step step;
     if (rs_serving_parse((const char *)data, n, &step)) PROMISE(step.phase < RS_N_SERVING_PHASES);

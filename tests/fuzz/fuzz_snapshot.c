@@ -57,7 +57,7 @@ static void check_answers(const rs_table *answers)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     static const char *const by[] = {"line",     "stack", "annotation", "pool",
                                      "category", "frame", "stream",     "size"};

@@ -91,7 +91,7 @@ static void stream(rs_sql_session *session, const char *text, const char *form)
     rs_result_clear(&result);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     static rs_job *job;
     static rs_sql_session *session;

@@ -200,7 +200,7 @@ static void try_narrow(const uint8_t *data, size_t n)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     uint64_t *bytes = malloc(n + 8);
     PROMISE(bytes != NULL);

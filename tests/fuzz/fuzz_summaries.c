@@ -50,7 +50,7 @@ static void check_verdict(const rs_regress_side *side, rs_regress_method method,
     free(junit.text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_status status;
     rs_error err = RS_ERROR_INIT;

@@ -59,7 +59,7 @@ static void check_lines(const uint8_t *bytes, size_t n)
     rs_source_close(source);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     uint8_t *bytes = calloc(n + !n, 1);
     PROMISE(bytes);

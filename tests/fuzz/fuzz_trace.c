@@ -52,7 +52,7 @@ static void check_packed(const void *bytes, size_t n, rs_load_settings *settings
     free(packed);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_load_settings settings = settings_of(n ? *data : 0);
     if (n && *data >= 0x80) {

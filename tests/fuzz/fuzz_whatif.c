@@ -38,7 +38,7 @@ static void ask(const uint8_t *data, size_t n, rs_compat compat)
     rs_job_close(job);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     ask(data, n, RS_COMPAT_NONE);
     ask(data, n, RS_COMPAT_STRAGGLER_ANALYSIS);

@@ -34,7 +34,7 @@ static int run_file(const char *path)
     if (n) memcpy(exact, bytes, n);
     free(bytes);
     fprintf(stderr, "%s\n", path);
-    LLVMFuzzerTestOneInput(exact, n);
+    fuzz_one(exact, n);
     free(exact);
     n_run++;
     return 0;

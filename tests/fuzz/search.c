@@ -1,7 +1,5 @@
-/* What is linked where libFuzzer invents the inputs. The targets' LLVMFuzzerTestOneInput is fuzz_one there. */
+/* What is linked where libFuzzer invents the inputs. */
 #include "fuzz.h"
-
-#undef LLVMFuzzerTestOneInput
 
 const bool fuzz_every_way = false;
 

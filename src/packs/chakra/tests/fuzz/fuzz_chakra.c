@@ -24,7 +24,7 @@ static rs_status read_all(const uint8_t *data, size_t n, size_t *nodes, uint64_t
     return status;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     size_t nodes, fewer;
     uint64_t last, other;

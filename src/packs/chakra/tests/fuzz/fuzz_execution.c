@@ -55,7 +55,7 @@ static rs_status load(const uint8_t *data, size_t n, rs_et *et)
     return status;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_et et, part;
     rs_status status = load(data, n, &et);

@@ -35,7 +35,7 @@ static void check_trace(const fuzz_bytes *b, uint64_t nodes)
     rs_et_close(reader);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_error err = RS_ERROR_INIT;
     fuzz_bytes out = {0};

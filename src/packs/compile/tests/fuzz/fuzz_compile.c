@@ -7,7 +7,7 @@
 
 extern const rs_format rs_format_torch_compile_log;
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_source *source;
     rs_events *events;

@@ -75,7 +75,7 @@ static fuzz_bytes run(const rs_flight_answer *answers, size_t n)
     return out;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_flight_answer answers[MAX_ANSWERS];
     int64_t ranks[8];

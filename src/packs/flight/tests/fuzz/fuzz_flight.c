@@ -53,7 +53,7 @@ static fuzz_bytes run(const rs_flight_bytes *dumps, size_t n)
     return out;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_flight_bytes dumps[MAX_DUMPS];
     size_t count = split(data, n, dumps);

@@ -3,7 +3,7 @@
 #include "flight/periodic.h"
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_flight *flight = NULL;
     rs_error err = RS_ERROR_INIT;

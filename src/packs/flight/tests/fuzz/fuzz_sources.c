@@ -11,7 +11,7 @@ static bool drop(void *context, const char *text, size_t n)
     return true;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_flight *flight = NULL;
     rs_error err = RS_ERROR_INIT;

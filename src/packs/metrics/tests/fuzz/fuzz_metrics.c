@@ -26,7 +26,7 @@ static void check_record(const rs_record *r)
     if (r->smi.bytes) rs_smi_parse(&r->smi, r->rank, &s);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_source *source;
     rs_lines lines;

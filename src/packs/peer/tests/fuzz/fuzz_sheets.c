@@ -36,7 +36,7 @@ static void promise_joined(const rs_grid *grid, const rs_strings *texts)
     rs_tl_join_clear(&join);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+int fuzz_one(const uint8_t *data, size_t n)
 {
     rs_strings texts;
     rs_book book = {0};
