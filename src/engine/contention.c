@@ -231,7 +231,7 @@ rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_c
 static void scale_work(rs_weights *w, uint32_t node, double factor)
 {
     double ns = (double)w->work[node] * factor;
-    if (ns < 9e17) w->work[node] = rs_int_of(ns + 0.5);
+    if (ns < 9e17) rs_weights_set(w, &w->work[node], rs_int_of(ns + 0.5));
 }
 
 void rs_contention_remove(const rs_contention *c, const rs_engine *e, rs_weights *w)
@@ -271,7 +271,7 @@ rs_status rs_contention_apply(const rs_contention *c, const rs_engine *e, const 
 {
     bool ok = true;
     for (size_t r = 0; ok && r < e->n_ranks; r++) ok = apply_rank(c, e, times, r, w);
-    return ok ? RS_OK : rs_fail_nomem(err, "contention");
+    return ok && !w->lost ? RS_OK : rs_fail_nomem(err, "contention");
 }
 
 void rs_contention_clear(rs_contention *c)

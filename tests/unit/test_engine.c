@@ -269,6 +269,28 @@ static void close_job(job *j)
     for (size_t i = 0; i < j->n; i++) rs_skeleton_free((void *)j->ranks[i]);
 }
 
+/* What questions changed is taken back to the last bit, and weights that were filled anew are those made for it. */
+static void check_taken_back(const job *j, rs_weights *w)
+{
+    const rs_engine *e = &j->e;
+    rs_weights_reset(w);
+    assert_false(w->lost || w->n_extra || w->has_extra);
+    assert_memory_equal(w->work, j->w.work, e->n_nodes * sizeof *w->work);
+    assert_memory_equal(w->edge, j->w.edge, e->n_edges * sizeof *w->edge);
+    assert_memory_equal(w->transfer, j->w.transfer, e->n_meetings * sizeof *w->transfer);
+    for (int constant = 0; constant < 2; constant++) {
+        rs_weights fresh;
+        assert_int_equal((constant ? rs_weights_constant(e, RS_EDGES_TOLD, -1, &fresh, NULL)
+                                   : rs_weights_recorded(e, RS_EDGES_TOLD, &fresh, NULL)),
+                         RS_OK);
+        rs_weights_refill(e, RS_EDGES_TOLD, constant, w);
+        assert_memory_equal(w->work, fresh.work, e->n_nodes * sizeof *w->work);
+        assert_memory_equal(w->edge, fresh.edge, e->n_edges * sizeof *w->edge);
+        assert_memory_equal(w->transfer, fresh.transfer, e->n_meetings * sizeof *w->transfer);
+        rs_weights_clear(&fresh);
+    }
+}
+
 /* When the last step of a rank is over under a question, from the begin of its first; -1: nothing changed. */
 static int64_t answer_to(job *j, const char *question, size_t rank)
 {
@@ -279,10 +301,12 @@ static int64_t answer_to(job *j, const char *question, size_t rank)
     size_t n;
     assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
     assert_int_equal(rs_weights_copy(&j->e, &j->w, &w, NULL), RS_OK);
+    w.keeps = true;
     assert_int_equal(rs_what_if_apply(&q, &j->e, &j->roles, j->rank_of, &w, &n, NULL), RS_OK);
     assert_int_equal(rs_engine_replay(&j->e, &w, &t, NULL), RS_OK);
     rs_engine_step_ends(&j->e, &t, ends);
     int64_t last = ends[j->e.step_base[rank + 1] - 1] - rs_engine_begin(&j->e, &t, rank, NULL);
+    check_taken_back(j, &w);
     rs_times_clear(&t);
     rs_weights_clear(&w);
     rs_what_if_clear(&q);
@@ -875,6 +899,7 @@ static void test_every_allocation_may_fail(void **state)
                                  "no-loader;no-sync Device;fuse gemm+b;coalesce x:100;"
                                  "scale part=host&behind~Sync&rank=0-3|5&us<9=none",
                                  &q, NULL);
+        w.keeps = true;
         if (status == RS_OK) status = rs_what_if_apply(&q, &e, &roles, rank_of, &w, &n, NULL);
         if (status == RS_OK) status = rs_engine_replay(&e, &w, &t, NULL);
         rs_test_fail_allocation(0);
