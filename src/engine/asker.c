@@ -377,7 +377,7 @@ static bool takes_part(const asker *a, const rs_what_if *q, unsigned chain)
     return chain == REPLAY_GROWS ? asks_sizes(q) : a->infer || !(chain & REPLAY_INFERS);
 }
 
-/* All questions to one replay, then those to the next, so that weights are seldom made anew. The recorded one comes last: questions
+/* All questions to one replay, then those to the next, so that weights are seldom made. The recorded one comes last: questions
  * that follow begin with it. */
 static rs_status run_chain(void *context, size_t at, unsigned worker, rs_error *err)
 {

@@ -92,21 +92,23 @@ static rs_truth truth_of(bool holds)
     return holds ? RS_YES : RS_NO;
 }
 
+/* Whether nodes of one label may differ in it. */
+static bool is_of_node(const rs_expr_term *t)
+{
+    return t->field == RS_SELECT_STEP || t->field == RS_SELECT_COLLECTIVE || t->field == RS_SELECT_GROUP ||
+           t->field == RS_SELECT_MEMBERS || t->field == RS_SELECT_BYTES || t->field == RS_SELECT_BEHIND;
+}
+
 /* What a label says about a term. */
 static rs_truth holds_of_label(const rs_expr_term *t, rs_editor *x, size_t rank, const rs_skeleton_label *l)
 {
     const rs_skeleton_lane *lane = &x->e->ranks[rank]->lanes[l->lane];
+    if (is_of_node(t)) return RS_UNKNOWN;
     switch (t->field) {
     case RS_SELECT_NAME: return truth_of(holds_name(t, x, rank, l->name));
     case RS_SELECT_OPERATOR: return truth_of(holds_name(t, x, rank, l->operator_name));
     case RS_SELECT_RANK: return truth_of(rs_term_holds_whole(t, x->rank_of[rank]));
     case RS_SELECT_STREAM: return truth_of(rs_term_holds_whole(t, lane->is_thread ? -1 : lane->stream));
-    case RS_SELECT_STEP:
-    case RS_SELECT_COLLECTIVE:
-    case RS_SELECT_GROUP:
-    case RS_SELECT_MEMBERS:
-    case RS_SELECT_BYTES:
-    case RS_SELECT_BEHIND: return RS_UNKNOWN;
     default: return RS_YES; /* class and part choose what is changed; the time is looked at then */
     }
 }
@@ -141,6 +143,7 @@ static bool begin_rank(const rs_edit *edit, rs_editor *x, size_t rank)
         if (required >> i & 1 && t->field == RS_SELECT_RANK && !rs_term_holds_whole(t, x->rank_of[rank]))
             return false;
     }
+    x->all_required = required + 1 == UINT64_C(1) << rs_edit_n_terms(edit) % 64;
     forget_names(x, edit, rank);
     return true;
 }
@@ -167,6 +170,11 @@ static bool selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t loc
         uint8_t *seen = &x->of_label[label];
         if (!*seen) *seen = (uint8_t)(1 + of_label(e, x, rank, label));
         if (*seen != 1 + RS_UNKNOWN) return *seen == 1 + RS_YES;
+        if (x->all_required) { /* and those of the label hold */
+            for (size_t i = 0; i < e->n_terms; i++)
+                if (is_of_node(&e->terms[i]) && !holds(&e->terms[i], x, rank, local, comm)) return false;
+            return true;
+        }
     }
     rs_truths known = {.n = 0};
     for (size_t i = 0; i < e->n_steps; i++)

@@ -184,6 +184,7 @@ typedef struct rs_editor {
         *seen; /* by term, then by name of the rank: 0 not looked at, 1 the term does not hold, 2 it does */
     size_t seen_rank, seen_room;
     const rs_edit *seen_edit; /* NULL: none */
+    bool all_required;        /* all terms must hold: nothing but `and` joins them */
     uint8_t
         *of_label; /* within seen, by label of the rank: 0 not looked at, or 1 and an rs_truth of its nodes */
 } rs_editor;

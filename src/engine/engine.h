@@ -151,7 +151,7 @@ typedef struct rs_weights {
     rs_weight_change *changes;
     size_t n_changes, changes_capacity;
     bool keeps;
-    bool lost; /* memory ran out for that: they are good for nothing until they are filled anew */
+    bool lost; /* memory ran out for that: they are good for nothing until they are made from the beginning */
 } rs_weights;
 
 /* As recorded: what held a node up weighs the recorded time, every other edge the least that its kind takes,

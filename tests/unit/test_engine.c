@@ -269,7 +269,7 @@ static void close_job(job *j)
     for (size_t i = 0; i < j->n; i++) rs_skeleton_free((void *)j->ranks[i]);
 }
 
-/* What questions changed is taken back to the last bit, and weights that were filled anew are those made for it. */
+/* What questions changed is taken back to the last bit, and weights of another replay are those made for it. */
 static void check_taken_back(const job *j, rs_weights *w)
 {
     const rs_engine *e = &j->e;
