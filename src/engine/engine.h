@@ -151,6 +151,7 @@ typedef struct rs_weights {
     rs_weight_change *changes;
     size_t n_changes, changes_capacity;
     bool keeps;
+    bool borrows; /* edges and transfers are those of others */
     bool lost; /* memory ran out for that: they are good for nothing until they are made from the beginning */
 } rs_weights;
 
@@ -162,6 +163,9 @@ rs_status rs_weights_recorded(const rs_engine *engine, rs_edges_used edges, rs_w
 rs_status rs_weights_constant(const rs_engine *engine, rs_edges_used edges, int fold, rs_weights *out,
                               rs_error *err);
 rs_status rs_weights_copy(const rs_engine *engine, const rs_weights *from, rs_weights *out, rs_error *err);
+/* Only work is copied: edges and transfers stay those of from, which must live as long; nothing may change them. */
+rs_status rs_weights_copy_work(const rs_engine *engine, const rs_weights *from, rs_weights *out,
+                               rs_error *err);
 /* Makes the column `work` of a lean engine's weights, so that it can be changed. */
 rs_status rs_weights_spread_work(const rs_engine *engine, rs_weights *weights, rs_error *err);
 void rs_weights_clear(rs_weights *weights);

@@ -15,6 +15,7 @@
 
 void rs_weights_clear(rs_weights *w)
 {
+    if (w->borrows) w->edge = w->transfer = NULL;
     rs_free_all(w->work, w->edge, w->transfer, w->beyond, w->extra, w->has_extra, w->changes);
     *w = (rs_weights){0};
 }
@@ -87,6 +88,20 @@ rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights
     return status;
 }
 
+rs_status rs_weights_copy_work(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
+{
+    *out = (rs_weights){.edges = from->edges,
+                        .constant = from->constant,
+                        .fold = from->fold,
+                        .borrows = true,
+                        .work = rs_malloc((e->n_nodes + 1) * sizeof *out->work),
+                        .edge = from->edge,
+                        .transfer = from->transfer};
+    if (!out->work) return rs_fail_nomem(err, "weights");
+    memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
+    return RS_OK;
+}
+
 bool rs_weights_add(const rs_engine *e, rs_weights *w, rs_extra_edge edge)
 {
     if (!w->has_extra && !(w->has_extra = rs_calloc(e->n_nodes + 1, 1))) return false;
@@ -150,7 +165,7 @@ static void set_work(const rs_engine *e, rs_weights *out)
 }
 
 /* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
-static int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
+static inline int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
 {
     if (rs_edge_cost(s, k) == RS_COST_NONE) return s->base[k];
     if (costs[rs_edge_cost(s, k)] == RS_NO_COST) return RS_NO_EDGE;
@@ -192,7 +207,7 @@ static bool is_latency(uint8_t cost)
 }
 
 /* time: of the node that the edge leads to, as recorded. */
-static int64_t weight_of(const choice *c, const rs_skeleton *s, int64_t time, uint32_t k, bool binds)
+static inline int64_t weight_of(const choice *c, const rs_skeleton *s, int64_t time, uint32_t k, bool binds)
 {
     const rs_skeleton_costs *costs = costs_of(c, s);
     int64_t gap = rs_sub_sat(time, rs_skeleton_source_time(s, s->source[k]));
@@ -207,7 +222,7 @@ static int64_t weight_of(const choice *c, const rs_skeleton *s, int64_t time, ui
 }
 
 /* The edge that held a node up: the first, but for those from communication that turned out to be over before. */
-static uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t base, uint32_t local)
+static inline uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t base, uint32_t local)
 {
     uint32_t k = s->first[local], end = s->first[local + 1];
     while (k + 1 < end && (s->source[k] & 1) && (e->kind[base + (s->source[k] >> 1)] & RS_ENGINE_LOOSE)) k++;
@@ -221,14 +236,14 @@ typedef struct target {
     bool rebound;
 } target;
 
-static target target_of(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local)
+static inline target target_of(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local)
 {
     return (target){rs_skeleton_time(s, local), binding_edge(c->e, s, base, local),
                     is_rebound(c, base + local)};
 }
 
 /* The weight of edge k into it, by the rule. */
-static int64_t by_rule(const choice *c, const rs_skeleton *s, const target *to, uint32_t k)
+static inline int64_t by_rule(const choice *c, const rs_skeleton *s, const target *to, uint32_t k)
 {
     bool first = k == to->binding;
     if (first && to->rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;

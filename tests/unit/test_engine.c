@@ -601,7 +601,7 @@ static void test_four_ranks(void **state)
         int seen = 0;
         for (int r = 0; r < 4; r++) j.ranks[r] = make_steps(200 + 100 * r, "b", steps);
         open_ranks(&j);
-        assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+        assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
         assert_int_equal(found.n_roles, 1);
         for (size_t r = 0; r < 4; r++)
             for (uint32_t i = 1; i < j.ranks[r]->n; i++) {
@@ -1103,7 +1103,7 @@ static void check_level(const int64_t a[STEPS], const int64_t b[STEPS], double t
     for (int r = 0; r < 3; r++) j.ranks[r] = make_pairs(usual_a[r], usual_b);
     j.ranks[3] = make_pairs(a, b);
     open_ranks(&j);
-    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
     assert_int_equal(rs_levels_find(&judged, false, &levels, NULL), RS_OK);
     assert_int_equal(levels.n, 4);
@@ -1138,7 +1138,7 @@ static void check_moving(bool moves, int64_t apart, size_t wanted)
         j.ranks[r] = make_pairs(a, b);
     }
     open_ranks(&j);
-    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
     assert_int_equal(rs_find_imbalance(&judged, &fault, &out, &lacks, NULL), RS_OK);
     assert_int_equal(out.n, wanted);
@@ -1321,7 +1321,7 @@ static void check_pauses(int64_t longest, size_t wanted)
     if (longest) delay[1][35] = longest;
     for (int r = 0; r < 2; r++) j.ranks[r] = make_delayed(delay[r]);
     open_ranks(&j);
-    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
     assert_int_equal(rs_find_host_pause(&judged, &fault, &out, &lacks, NULL), RS_OK);
     assert_int_equal(out.n, wanted);
@@ -1346,7 +1346,7 @@ static void test_waits_for_launches(void **state)
         delay[n == 3 ? 0 : 1][15] = 2000;
         for (size_t r = 0; r < j.n; r++) j.ranks[r] = make_delayed(delay[r]);
         open_ranks(&j);
-        assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+        assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
         const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
         assert_int_equal(rs_find_launch_bound(&judged, &fault, &out, &lacks, NULL), RS_OK);
         assert_null(lacks);
@@ -1374,7 +1374,7 @@ static void check_hosts(bool uneven)
         j.ranks[r] = make_delayed(delay);
     }
     open_ranks(&j);
-    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
     assert_int_equal(rs_levels_find(&judged, true, &levels, NULL), RS_OK);
     for (int r = 0; r < 4; r++) {
