@@ -279,7 +279,7 @@ static rs_status open_engine(rs_whatif_job *a, const rs_skeleton *const *ranks, 
     RS_TRY(rs_engine_join(ranks, n, &how, &a->e, err));
     RS_TRY(rs_weights_recorded(&a->e, RS_EDGES_ALL, &a->recorded, err));
     RS_TRY(rs_weights_copy(&a->e, &a->recorded, &a->work, err));
-    RS_TRY(rs_reference_find(&a->e, &a->recorded, &a->ref, err));
+    RS_TRY(rs_reference_find(&a->e, &a->recorded, true, &a->ref, err));
     a->n_steps = count_steps(&a->e);
     a->ends = rs_calloc((size_t)a->e.step_base[n] + 1, sizeof *a->ends);
     a->steps = rs_calloc(a->n_steps + 1, sizeof *a->steps);

@@ -32,7 +32,9 @@
 
 /* Where a replay is made: what one thread needs of its own. */
 typedef struct bench {
-    rs_weights w;
+    rs_weights
+        w; /* without a question those of the replay `of`; what a question changes is taken back before the next one */
+    unsigned of;
     rs_times t;
     int64_t *ends;  /* by step_base */
     int64_t *lanes; /* two for each lane of any rank */
@@ -51,6 +53,7 @@ struct rs_asker {
     unsigned n_benches;
     rs_lengths *was[N_REPLAYS]; /* by range: without a question, by which of the replays; NULL: not yet */
     size_t n_ranges;            /* that are asked about: the job, then each rank where there are several */
+    rs_path *paths;             /* by range: the recorded one */
     unsigned recorded;          /* which of the replays is that of r */
     uint32_t *opening;          /* by rank: rs_lengths_opening of the recording; NULL: no rank has one */
     int64_t *lead;              /* by rank: rs_lengths_lead of the recording */
@@ -73,7 +76,10 @@ static rs_status open_bench(const asker *a, bench *b, rs_error *err)
     if (!b->steps) b->steps = rs_malloc(n * sizeof *b->steps);
     if (!b->ends || !b->after.ns || !b->lanes || !b->later || !b->steps)
         return rs_fail_nomem(err, "a question");
-    return rs_weights_copy(e, &a->r->recorded, &b->w, err);
+    RS_TRY(rs_weights_copy(e, &a->r->recorded, &b->w, err));
+    b->of = a->recorded;
+    b->w.keeps = true;
+    return RS_OK;
 }
 
 static void close_bench(bench *b)
@@ -83,11 +89,25 @@ static void close_bench(bench *b)
     rs_free_all(b->ends, b->after.ns, b->lanes, b->later, b->steps);
 }
 
+/* The weights of a replay without a question. */
+static rs_status take_weights(const asker *a, bench *b, unsigned of, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    RS_TRY(open_bench(a, b, err));
+    rs_weights_reset(&b->w);
+    if (b->of == of && !b->w.lost) return RS_OK;
+    b->of = of;
+    if (of == a->recorded)
+        rs_weights_recopy(e, &a->r->recorded, &b->w);
+    else
+        rs_weights_refill(e, of & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD, of & REPLAY_CONSTANT, &b->w);
+    return RS_OK;
+}
+
 /* As recorded, with the question applied. */
 static rs_status edit_weights(const asker *a, bench *b, const rs_what_if *q, size_t *n_changed, rs_error *err)
 {
-    RS_TRY(open_bench(a, b, err));
-    rs_weights_recopy(a->r->engine, &a->r->recorded, &b->w);
+    RS_TRY(take_weights(a, b, a->recorded, err));
     return rs_what_if_apply(q, a->r->engine, &a->roles, a->rank_of, &b->w, n_changed, err);
 }
 
@@ -150,18 +170,15 @@ static rs_status measure_before(asker *a, unsigned which, const rs_times *t, con
 static rs_status run_contended(const asker *a, bench *b, const rs_contention *c, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    RS_LOCAL int64_t *edited = rs_malloc((e->n_nodes + 1) * sizeof *edited); /* work as the question has it */
-    if (!edited) return rs_fail_nomem(err, "a question");
-    memcpy(edited, b->w.work, e->n_nodes * sizeof *edited);
-    rs_status status = RS_OK;
-    for (int k = 0; status == RS_OK && k < 2; k++) {
-        memcpy(b->w.work, edited, e->n_nodes * sizeof *edited);
-        status = rs_contention_apply(c, e, &b->t, &b->w, err);
-        if (status == RS_OK) status = rs_engine_replay_again(e, &b->w, &b->t, err);
+    const size_t edited = b->w.n_changes; /* work as the question has it */
+    for (int k = 0; k < 2; k++) {
+        if (k) rs_weights_undo(&b->w, edited);
+        RS_TRY(rs_contention_apply(c, e, &b->t, &b->w, err));
+        RS_TRY(rs_engine_replay_again(e, &b->w, &b->t, err));
     }
-    if (status == RS_OK) rs_engine_step_ends(e, &b->t, b->ends);
-    if (status == RS_OK) find_later(a, b);
-    return status;
+    rs_engine_step_ends(e, &b->t, b->ends);
+    find_later(a, b);
+    return RS_OK;
 }
 
 /* Widens [*low, *high] of every range by what the bench says. Certain steps are no sample of others, so what a question
@@ -288,7 +305,8 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
         .gain = gain,
         .pct = before > 0 ? 100 * gain / before : NAN,
         .busy = rs_lengths_busy(e, &b->t, from, to, b->after.n, b->lanes) / 1e3,
-        .bound = (rs_path_bound(a->r, &b->w, from, to) + most_later(a, b, from, to)) / 1e3 / (double)was->n,
+        .bound =
+            (rs_path_bound(a->r, &a->paths[i], &b->w) + most_later(a, b, from, to)) / 1e3 / (double)was->n,
         .sampled = was->n > 1 && !rs_what_if_is_of_steps(q) && !rs_lengths_of_few(was, &b->after),
         /* a host without a GPU has nothing of a step that is not on the host */
         .annotated = rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
@@ -301,6 +319,7 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
 typedef struct asking {
     asker *a;
     rs_asked *items;
+    size_t n;
     double *low, *high; /* by item, chain, range */
 } asking;
 
@@ -335,14 +354,13 @@ static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *
 static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsigned which, double *low,
                            double *high, rs_error *err)
 {
-    const rs_engine *e = a->r->engine;
     bool grows = which >= REPLAY_GROWS, of_steps = rs_what_if_is_of_steps(item->question);
     unsigned of = grows ? a->recorded : which;
     size_t n_changed = 0;
-    RS_TRY(open_bench(a, b, err));
-    rs_weights_refill(e, of & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD, of & REPLAY_CONSTANT, &b->w);
+    RS_TRY(take_weights(a, b, of, err));
     RS_TRY(grows ? apply_end(a, b, item->question, which, &n_changed, err)
-                 : rs_what_if_apply(item->question, e, &a->roles, a->rank_of, &b->w, &n_changed, err));
+                 : rs_what_if_apply(item->question, a->r->engine, &a->roles, a->rank_of, &b->w, &n_changed,
+                                    err));
     if (!n_changed && !grows)
         return RS_OK; /* then it is refused; where more grows nothing may be left to gain */
     RS_TRY(run_bench(a, b, err));
@@ -359,12 +377,15 @@ static bool takes_part(const asker *a, const rs_what_if *q, unsigned chain)
     return chain == REPLAY_GROWS ? asks_sizes(q) : a->infer || !(chain & REPLAY_INFERS);
 }
 
-static rs_status run_chain(void *context, size_t item, unsigned worker, rs_error *err)
+/* All questions to one replay, then those to the next, so that weights are seldom made. The recorded one comes last: questions
+ * that follow begin with it. */
+static rs_status run_chain(void *context, size_t at, unsigned worker, rs_error *err)
 {
     asking *x = context;
     asker *a = x->a;
-    rs_asked *asked = &x->items[item / N_CHAINS];
-    unsigned chain = (unsigned)(item % N_CHAINS);
+    rs_asked *asked = &x->items[at % x->n];
+    unsigned chain = (a->recorded + 1 + (unsigned)(at / x->n)) % N_CHAINS;
+    const size_t item = at % x->n * N_CHAINS + chain;
     double *low = x->low + item * a->n_ranges, *high = x->high + item * a->n_ranges;
     for (size_t i = 0; i < a->n_ranges; i++) {
         low[i] = INFINITY;
@@ -382,9 +403,7 @@ static rs_status run_before(void *context, size_t item, unsigned worker, rs_erro
     bench *b = &a->benches[worker];
     unsigned which = (unsigned)item;
     if (a->was[which] || ((which & REPLAY_INFERS) && !a->infer)) return RS_OK;
-    RS_TRY(open_bench(a, b, err));
-    rs_weights_refill(a->r->engine, which & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD,
-                      which & REPLAY_CONSTANT, &b->w);
+    RS_TRY(take_weights(a, b, which, err));
     RS_TRY(run_bench(a, b, err));
     return measure_before(a, which, &b->t, b->ends, &b->after, err);
 }
@@ -423,8 +442,7 @@ static rs_status bound_item(void *context, size_t item, unsigned worker, rs_erro
     rs_asked *asked = &x->items[item];
     size_t n = rs_lengths_n(a->r->engine, 0, a->r->engine->n_ranks);
     RS_TRY(edit_weights(a, &a->benches[worker], asked->question, &asked->n_changed, err));
-    asked->bound =
-        rs_path_bound(a->r, &a->benches[worker].w, 0, a->r->engine->n_ranks) / 1e3 / (double)(n ? n : 1);
+    asked->bound = rs_path_bound(a->r, &a->paths[0], &a->benches[worker].w) / 1e3 / (double)(n ? n : 1);
     return RS_OK;
 }
 
@@ -437,7 +455,7 @@ rs_status rs_asker_bound(rs_asker *a, rs_asked *items, size_t n, rs_error *err)
 rs_status rs_asker_ask(rs_asker *a, rs_asked *items, size_t n, rs_error *err)
 {
     size_t n_numbers = n * N_CHAINS * a->n_ranges + 1;
-    asking x = {.a = a, .items = items};
+    asking x = {.a = a, .items = items, .n = n};
     for (size_t i = 0; i < n; i++) items[i].refused = NULL;
     if (a->reason && !a->force) {
         RS_TRY(rs_asker_bound(a, items, n, err));
@@ -512,6 +530,18 @@ static rs_status find_openings(rs_asker *a, bench *b, rs_error *err)
     return RS_OK;
 }
 
+static rs_status find_paths(rs_asker *a, rs_error *err)
+{
+    a->paths = rs_calloc(a->n_ranges, sizeof *a->paths);
+    if (!a->paths) return rs_fail_nomem(err, "a question");
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        size_t from, to;
+        range_of(a, i, &from, &to);
+        RS_TRY(rs_path_find(a->r, from, to, &a->paths[i], err));
+    }
+    return RS_OK;
+}
+
 static rs_status assume_contention(rs_asker *a, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
@@ -547,6 +577,7 @@ rs_status rs_asker_open(const rs_replayed *replayed, const rs_ask_how *how, rs_a
     if (status == RS_OK) status = assume_contention(a, err);
     if (status == RS_OK) status = open_bench(a, &a->benches[0], err);
     if (status == RS_OK) status = find_openings(a, &a->benches[0], err);
+    if (status == RS_OK) status = find_paths(a, err);
     if (status == RS_OK) {
         bench *b = &a->benches[0];
         rs_engine_step_ends(e, &replayed->times, b->ends);
@@ -570,7 +601,8 @@ void rs_asker_close(rs_asker *a)
         for (size_t i = 0; a->was[k] && i < a->n_ranges; i++) rs_free(a->was[k][i].ns);
         rs_free(a->was[k]);
     }
-    rs_free_all(a->benches, a->opening, a->lead, a);
+    for (size_t i = 0; a->paths && i < a->n_ranges; i++) rs_free(a->paths[i].items);
+    rs_free_all(a->benches, a->paths, a->opening, a->lead, a);
 }
 
 const char *rs_asker_reason(const rs_asker *a)

@@ -4,7 +4,6 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/order.h"
 #include "base/real.h"
 #include "base/search.h"
 #include "base/stats.h"
@@ -62,11 +61,13 @@ static bool collect(const rs_engine *e, const rs_times *t, size_t rank, span *sp
     return ok;
 }
 
-/* ns before a moment that the spans cover. */
-static int64_t covered(const span *spans, size_t n, int64_t at)
+/* ns before a moment that the spans cover. last: how many began before the moment asked about before this one, which is often near. */
+static int64_t covered(const span *spans, size_t n, int64_t at, size_t *last)
 {
-    size_t low;
-    RS_SEARCH(low, n, spans[low].start < at);
+    size_t low = *last;
+    if ((low && spans[low - 1].start >= at) || (low < n && spans[low].start < at))
+        RS_SEARCH(low, n, spans[low].start < at);
+    *last = low;
     if (!low) return 0;
     const span *x = &spans[low - 1];
     return rs_add_sat(x->before, rs_sub_sat(at < x->end ? at : x->end, x->start));
@@ -77,11 +78,11 @@ static bool overlaps(const rs_engine *e, const rs_times *t, size_t rank, span *s
 {
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
-    size_t n;
+    size_t n, ends = 0, starts = 0;
     if (!collect(e, t, rank, spans, &n)) return false;
     for (uint32_t i = 0; i < s->n; i++)
-        out[i] = is_computation(s, i) ? rs_sub_sat(covered(spans, n, rs_times_end(t, base + i)),
-                                                   covered(spans, n, t->start[base + i]))
+        out[i] = is_computation(s, i) ? rs_sub_sat(covered(spans, n, rs_times_end(t, base + i), &ends),
+                                                   covered(spans, n, t->start[base + i], &starts))
                                       : 0;
     return true;
 }
@@ -100,12 +101,29 @@ typedef struct sample {
 
 typedef struct samples {
     sample *items;
+    rs_keyed *order;    /* places in items, by name, then place */
     int64_t *values[2]; /* scratch: alone, beside */
     size_t n;
 } samples;
 
-static const rs_order by_place[] = {RS_RISING(sample, name), RS_RISING(sample, place),
-                                    RS_RISING(sample, node)};
+static const sample *sample_at(const samples *x, size_t i)
+{
+    return &x->items[x->order[i].value];
+}
+
+/* A hash as a number with a sign of the same order. */
+static int64_t ordered(uint64_t hash)
+{
+    return (int64_t)(hash ^ UINT64_C(1) << 63);
+}
+
+static bool sort_samples(samples *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) x->order[i] = (rs_keyed){ordered(x->items[i].place), i};
+    if (!rs_keyed_sort(x->order, x->n)) return false;
+    for (size_t i = 0; i < x->n; i++) x->order[i].key = ordered(sample_at(x, i)->name);
+    return rs_keyed_sort(x->order, x->n);
+}
 
 /* The factor of the samples [from, to) of one name: that of each place, weighed by how often it was seen. 0: none. */
 static double factor_of(samples *x, const rs_times *t, rs_contention *c, const uint8_t *partly, size_t from,
@@ -115,8 +133,8 @@ static double factor_of(samples *x, const rs_times *t, rs_contention *c, const u
     double sum = 0, weight = 0;
     for (size_t i = from, next; i < to; i = next) {
         size_t n[2] = {0, 0};
-        for (next = i; next < to && x->items[next].place == x->items[i].place; next++) {
-            uint32_t node = x->items[next].node;
+        for (next = i; next < to && sample_at(x, next)->place == sample_at(x, i)->place; next++) {
+            uint32_t node = sample_at(x, next)->node;
             if (partly[node]) continue;
             int side = c->beside[node];
             x->values[side][n[side]++] = rs_sub_sat(rs_times_end(t, node), t->start[node]);
@@ -148,12 +166,12 @@ static bool learn_names(samples *x, const rs_times *t, const uint8_t *partly, rs
     RS_LOCAL float *factors = rs_malloc((x->n + 1) * sizeof *factors);
     if (!factors) return false;
     for (size_t i = 0, next; i < x->n; i = next) {
-        for (next = i; next < x->n && x->items[next].name == x->items[i].name; next++) {
+        for (next = i; next < x->n && x->order[next].key == x->order[i].key; next++) {
         }
         double factor = factor_of(x, t, out, partly, i, next);
         if (factor <= 0) continue;
         factors[out->n_names++] = (float)factor;
-        for (size_t k = i; k < next; k++) out->factor[x->items[k].node] = (float)factor;
+        for (size_t k = i; k < next; k++) out->factor[sample_at(x, k)->node] = (float)factor;
     }
     if (out->n_names >= MIN_NAMES) {
         qsort(factors, out->n_names, sizeof *factors, by_factor);
@@ -210,17 +228,17 @@ static bool mark_rank(const rs_engine *e, const rs_times *t, size_t rank, uint8_
 
 rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_contention *out, rs_error *err)
 {
-    samples x = {.items = rs_malloc((e->n_nodes + 1) * sizeof *x.items)};
+    samples x = {.items = rs_malloc((e->n_nodes + 1) * sizeof *x.items),
+                 .order = rs_malloc((e->n_nodes + 1) * sizeof *x.order)};
     RS_LOCAL uint8_t *partly = rs_calloc(e->n_nodes + 1, 1);
     *out = (rs_contention){.factor = rs_calloc(e->n_nodes + 1, sizeof *out->factor),
                            .beside = rs_calloc(e->n_nodes + 1, 1)};
     for (int k = 0; k < 2; k++) x.values[k] = rs_malloc((e->n_nodes + 1) * sizeof *x.values[k]);
-    bool ok = x.items && x.values[0] && x.values[1] && partly && out->factor && out->beside;
+    bool ok = x.items && x.order && x.values[0] && x.values[1] && partly && out->factor && out->beside;
     for (size_t r = 0; ok && r < e->n_ranks; r++)
         ok = mark_rank(e, recorded, r, partly, out) && add_samples(e, recorded, r, &x);
-    if (ok && x.n) RS_SORT(x.items, x.n, by_place);
-    ok = ok && learn_names(&x, recorded, partly, out);
-    rs_free_all(x.items, x.values[0], x.values[1]);
+    ok = ok && sort_samples(&x) && learn_names(&x, recorded, partly, out);
+    rs_free_all(x.items, x.order, x.values[0], x.values[1]);
     if (ok) return RS_OK;
     rs_contention_clear(out);
     return rs_fail_nomem(err, "contention");
@@ -231,7 +249,7 @@ rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_c
 static void scale_work(rs_weights *w, uint32_t node, double factor)
 {
     double ns = (double)w->work[node] * factor;
-    if (ns < 9e17) w->work[node] = rs_int_of(ns + 0.5);
+    if (ns < 9e17) rs_weights_set(w, &w->work[node], rs_int_of(ns + 0.5));
 }
 
 void rs_contention_remove(const rs_contention *c, const rs_engine *e, rs_weights *w)
@@ -271,7 +289,7 @@ rs_status rs_contention_apply(const rs_contention *c, const rs_engine *e, const 
 {
     bool ok = true;
     for (size_t r = 0; ok && r < e->n_ranks; r++) ok = apply_rank(c, e, times, r, w);
-    return ok ? RS_OK : rs_fail_nomem(err, "contention");
+    return ok && !w->lost ? RS_OK : rs_fail_nomem(err, "contention");
 }
 
 void rs_contention_clear(rs_contention *c)

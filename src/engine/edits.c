@@ -21,10 +21,11 @@ static bool holds_text(const rs_expr_term *t, const rs_pool *pool, uint32_t id)
     return rs_term_holds_text(t, s->text, s->length);
 }
 
-/* Makes room for what is found out about a rank's names. Without memory they are looked at each time. */
+/* Makes room for what is found out about a rank's names and labels. Without memory they are looked at each time. */
 static void forget_names(rs_editor *x, const rs_edit *edit, size_t rank)
 {
-    size_t room = rs_edit_n_terms(edit) * x->e->ranks[rank]->pool.strings.n;
+    const rs_skeleton *s = x->e->ranks[rank];
+    const size_t names = rs_edit_n_terms(edit) * s->pool.strings.n, room = names + s->n_labels;
     if (x->seen_edit == edit && x->seen_rank == rank) return;
     if (room > x->seen_room) {
         rs_free(x->seen);
@@ -32,6 +33,7 @@ static void forget_names(rs_editor *x, const rs_edit *edit, size_t rank)
         x->seen_room = x->seen ? room : 0;
     }
     if (x->seen) memset(x->seen, 0, room);
+    x->of_label = x->seen ? x->seen + names : NULL;
     x->seen_edit = edit;
     x->seen_rank = rank;
 }
@@ -44,15 +46,6 @@ static bool holds_name(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_
     uint8_t *seen = &x->seen[(size_t)(t - x->seen_edit->selector->terms) * n + name];
     if (!*seen) *seen = holds_text(t, &s->pool, name) ? 2 : 1;
     return *seen == 2;
-}
-
-uint8_t *rs_edit_names_of(const rs_skeleton *s, const rs_edit_name *name)
-{
-    size_t n = s->pool.strings.n;
-    uint8_t *out = rs_calloc(n + 1, 1);
-    for (uint32_t i = 0; out && i < n; i++)
-        out[i] = rs_edit_names(name, s->pool.strings.items[i].text, s->pool.strings.items[i].length);
-    return out;
 }
 
 static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_shape *op)
@@ -94,20 +87,39 @@ static bool holds_members(const rs_expr_term *t, const rs_editor *x, uint32_t no
     return same == (t->op == RS_OP_EQ || t->op == RS_OP_IN);
 }
 
+static rs_truth truth_of(bool holds)
+{
+    return holds ? RS_YES : RS_NO;
+}
+
+/* Whether nodes of one label may differ in it. */
+static bool is_of_node(const rs_expr_term *t)
+{
+    return t->field == RS_SELECT_STEP || t->field == RS_SELECT_COLLECTIVE || t->field == RS_SELECT_GROUP ||
+           t->field == RS_SELECT_MEMBERS || t->field == RS_SELECT_BYTES || t->field == RS_SELECT_BEHIND;
+}
+
+/* What a label says about a term. */
+static rs_truth holds_of_label(const rs_expr_term *t, rs_editor *x, size_t rank, const rs_skeleton_label *l)
+{
+    const rs_skeleton_lane *lane = &x->e->ranks[rank]->lanes[l->lane];
+    if (is_of_node(t)) return RS_UNKNOWN;
+    switch (t->field) {
+    case RS_SELECT_NAME: return truth_of(holds_name(t, x, rank, l->name));
+    case RS_SELECT_OPERATOR: return truth_of(holds_name(t, x, rank, l->operator_name));
+    case RS_SELECT_RANK: return truth_of(rs_term_holds_whole(t, x->rank_of[rank]));
+    case RS_SELECT_STREAM: return truth_of(rs_term_holds_whole(t, lane->is_thread ? -1 : lane->stream));
+    default: return RS_YES; /* class and part choose what is changed; the time is looked at then */
+    }
+}
+
 static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
-    const rs_skeleton_lane *lane;
     const char *kind;
     switch (t->field) {
-    case RS_SELECT_NAME: return holds_name(t, x, rank, rs_skeleton_at(s, local)->name);
-    case RS_SELECT_OPERATOR: return holds_name(t, x, rank, rs_skeleton_at(s, local)->operator_name);
-    case RS_SELECT_RANK: return rs_term_holds_whole(t, x->rank_of[rank]);
     case RS_SELECT_STEP:
         return rs_term_holds_whole(t, s->step[local] < 0 ? -1 : s->steps[s->step[local]].number);
-    case RS_SELECT_STREAM:
-        lane = &s->lanes[rs_skeleton_at(s, local)->lane];
-        return rs_term_holds_whole(t, lane->is_thread ? -1 : lane->stream);
     case RS_SELECT_COLLECTIVE:
         kind = comm ? rs_coll_kind_name(comm->kind) : NULL;
         return kind && rs_term_holds_text(t, kind, strlen(kind));
@@ -118,36 +130,58 @@ static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t loc
         uint32_t name = x->behind ? x->behind[x->e->node_base[rank] + local] : RS_NO_STRING;
         return name != RS_NO_STRING && holds_name(t, x, rank, name);
     }
-    default: return true; /* class and part choose what is changed; the time is looked at then */
+    default: return holds_of_label(t, x, rank, rs_skeleton_at(s, local)) == RS_YES;
     }
 }
 
 /* Before a rank's operations are asked for. False: the edit selects none of them. */
 static bool begin_rank(const rs_edit *edit, rs_editor *x, size_t rank)
 {
-    x->required = rs_expr_required(edit->selector);
+    const uint64_t required = rs_expr_required(edit->selector);
     for (size_t i = 0; i < rs_edit_n_terms(edit); i++) {
         const rs_expr_term *t = rs_edit_term(edit, i);
-        if (x->required >> i & 1 && t->field == RS_SELECT_RANK && !rs_term_holds_whole(t, x->rank_of[rank]))
+        if (required >> i & 1 && t->field == RS_SELECT_RANK && !rs_term_holds_whole(t, x->rank_of[rank]))
             return false;
     }
+    x->all_required = required + 1 == UINT64_C(1) << rs_edit_n_terms(edit) % 64;
     forget_names(x, edit, rank);
     return true;
+}
+
+/* What the selector says of all nodes of a label. Labels are few: most nodes need no closer look. */
+static rs_truth of_label(const rs_expr *e, rs_editor *x, size_t rank, uint32_t label)
+{
+    rs_truths known = {.n = 0};
+    for (size_t i = 0; i < e->n_steps; i++)
+        if (e->steps[i] >= RS_EXPR_AND)
+            rs_truths_join(&known, e->steps[i]);
+        else
+            rs_truths_push(
+                &known, holds_of_label(&e->terms[e->steps[i]], x, rank, &x->e->ranks[rank]->labels[label]));
+    return rs_truths_end(&known);
 }
 
 /* Whether all terms hold of a piece of work or a point; comm: its communication, or NULL. */
 static bool selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
 {
     const rs_expr *e = edit->selector;
-    for (size_t i = 0; i < e->n_terms; i++)
-        if (x->required >> i & 1 && !holds(&e->terms[i], x, rank, local, comm)) return false;
-    if (x->required + 1 == UINT64_C(1) << e->n_terms % 64) return true; /* there are no others */
+    if (x->of_label) {
+        const uint32_t label = x->e->ranks[rank]->label[local];
+        uint8_t *seen = &x->of_label[label];
+        if (!*seen) *seen = (uint8_t)(1 + of_label(e, x, rank, label));
+        if (*seen != 1 + RS_UNKNOWN) return *seen == 1 + RS_YES;
+        if (x->all_required) { /* and those of the label hold */
+            for (size_t i = 0; i < e->n_terms; i++)
+                if (is_of_node(&e->terms[i]) && !holds(&e->terms[i], x, rank, local, comm)) return false;
+            return true;
+        }
+    }
     rs_truths known = {.n = 0};
     for (size_t i = 0; i < e->n_steps; i++)
         if (e->steps[i] >= RS_EXPR_AND)
             rs_truths_join(&known, e->steps[i]);
         else
-            rs_truths_push(&known, holds(&e->terms[e->steps[i]], x, rank, local, comm) ? RS_YES : RS_NO);
+            rs_truths_push(&known, truth_of(holds(&e->terms[e->steps[i]], x, rank, local, comm)));
     return rs_truths_end(&known) == RS_YES;
 }
 
@@ -480,7 +514,7 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
         default: status = rs_edit_coalesce(edit, &x, err); break;
         }
     }
-    if (status == RS_OK && weights->n_extra && !rs_weights_sort_extra(weights))
+    if (status == RS_OK && (weights->lost || (weights->n_extra && !rs_weights_sort_extra(weights))))
         status = rs_fail_nomem(err, "a question");
     rs_free_all(x.behind, x.seen);
     *n_changed = x.n_changed;

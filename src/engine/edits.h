@@ -184,7 +184,9 @@ typedef struct rs_editor {
         *seen; /* by term, then by name of the rank: 0 not looked at, 1 the term does not hold, 2 it does */
     size_t seen_rank, seen_room;
     const rs_edit *seen_edit; /* NULL: none */
-    uint64_t required;        /* of its selector: see rs_expr_required */
+    bool all_required;        /* all terms must hold: nothing but `and` joins them */
+    uint8_t
+        *of_label; /* within seen, by label of the rank: 0 not looked at, or 1 and an rs_truth of its nodes */
 } rs_editor;
 
 /* Whether its terms hold of a time, ns. */
@@ -197,9 +199,6 @@ typedef enum rs_edit_target {
     RS_TARGET_LATENCY
 } rs_edit_target;
 rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part);
-
-/* By name of a rank: it is what the edit names. NULL when out of memory. */
-uint8_t *rs_edit_names_of(const rs_skeleton *skeleton, const rs_edit_name *name);
 
 /* edits_graph.c */
 /* Fills x->behind; the caller frees it. */

@@ -22,10 +22,13 @@ uint32_t *rs_edit_places(const rs_engine *e)
     return NULL;
 }
 
-/* named: of rs_edit_names_of. */
-static bool is_named(const rs_skeleton *s, const uint8_t *named, uint32_t name)
+/* Whether the name is what an edit names. Names are few and asked for often: seen, zeros at first, keeps what was found. */
+static bool is_named(const rs_skeleton *s, const rs_edit_name *what, uint8_t *seen, uint32_t name)
 {
-    return name < s->pool.strings.n && named[name];
+    if (name >= s->pool.strings.n) return false;
+    const rs_string *text = &s->pool.strings.items[name];
+    if (!seen[name]) seen[name] = rs_edit_names(what, text->text, text->length) ? 2 : 1;
+    return seen[name] == 2;
 }
 
 static bool is_work(const rs_skeleton *s, uint32_t local)
@@ -164,16 +167,16 @@ rs_status rs_edit_find_behind(rs_editor *x, rs_error *err)
 static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
 {
     const rs_skeleton *s = x->e->ranks[r];
-    RS_LOCAL uint8_t *names = rs_edit_names_of(s, &edit->name);
-    if (!names) return false;
+    RS_LOCAL uint8_t *seen = rs_calloc(s->pool.strings.n + 1, 1);
+    if (!seen) return false;
     for (uint32_t i = 1; i < s->n; i++) {
-        bool named = is_named(s, names, rs_skeleton_at(s, i)->name) ||
-                     is_named(s, names, rs_skeleton_at(s, i)->operator_name);
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             uint32_t from = s->source[k] >> 1;
             if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
+            bool named = is_named(s, &edit->name, seen, rs_skeleton_at(s, i)->name) ||
+                         is_named(s, &edit->name, seen, rs_skeleton_at(s, i)->operator_name);
             bool copy = is_work(s, from) && rs_skeleton_at(s, from)->part == RS_PART_COPY &&
-                        is_named(s, names, rs_skeleton_at(s, from)->name);
+                        is_named(s, &edit->name, seen, rs_skeleton_at(s, from)->name);
             if (named || copy) rs_edit_change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
         }
     }
@@ -189,16 +192,18 @@ rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err)
 
 /* ---- fuse ---------------------------------------------------------------------------------------------- */
 
-static void fuse_rank(rs_editor *x, size_t r, const uint8_t *before, const uint8_t *behind, uint32_t *saved)
+static void fuse_rank(const rs_edit *edit, rs_editor *x, size_t r, uint8_t *before, uint8_t *behind,
+                      uint32_t *saved)
 {
     const rs_skeleton *s = x->e->ranks[r];
     int64_t *weight = x->w->edge + x->e->edge_base[r];
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t stream = RS_NO_CAUSE;
-        if (!is_work(s, i) || !is_named(s, behind, rs_skeleton_at(s, i)->name)) continue;
+        if (!is_work(s, i) || !is_named(s, &edit->other, behind, rs_skeleton_at(s, i)->name)) continue;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             bool follows = rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT;
-            if (follows && is_named(s, before, rs_skeleton_at(s, s->source[k] >> 1)->name)) stream = k;
+            if (follows && is_named(s, &edit->name, before, rs_skeleton_at(s, s->source[k] >> 1)->name))
+                stream = k;
         }
         if (stream == RS_NO_CAUSE) continue;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
@@ -213,7 +218,7 @@ static void fuse_rank(rs_editor *x, size_t r, const uint8_t *before, const uint8
         for (uint32_t k = s->first[i]; !is_work(s, i) && k < s->first[i + 1]; k++) {
             int64_t less = saved[s->source[k] >> 1];
             if (!less || weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) != RS_COST_NONE) continue;
-            weight[k] = weight[k] > less ? weight[k] - less : 0;
+            rs_weights_set(x->w, &weight[k], weight[k] > less ? weight[k] - less : 0);
         }
 }
 
@@ -223,9 +228,10 @@ rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err)
     for (size_t r = 0; ok && r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
         uint32_t *saved = rs_calloc(s->n + 1, sizeof *saved); /* by point: ns of a call that is not made */
-        uint8_t *before = rs_edit_names_of(s, &edit->name), *behind = rs_edit_names_of(s, &edit->other);
+        const size_t n_names = s->pool.strings.n + 1;
+        uint8_t *before = rs_calloc(n_names, 1), *behind = rs_calloc(n_names, 1);
         ok = saved && before && behind;
-        if (ok) fuse_rank(x, r, before, behind, saved);
+        if (ok) fuse_rank(edit, x, r, before, behind, saved);
         rs_free_all(saved, before, behind);
     }
     return ok ? RS_OK : rs_fail_nomem(err, "a question");

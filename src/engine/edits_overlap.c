@@ -163,9 +163,7 @@ static bool mark_reductions(mover *m)
 
 static void drop(const mover *m, int64_t *weight)
 {
-    if (*weight == RS_NO_EDGE) return;
-    *weight = RS_NO_EDGE;
-    m->x->n_changed++;
+    if (*weight != RS_NO_EDGE) rs_edit_change(m->x, weight, RS_NO_EDGE);
 }
 
 /* Whether an edge says that communication is issued (a launch), or what it waits for on its own rank (computation). */
@@ -280,8 +278,7 @@ static bool move_wait(const mover *m, uint32_t source, uint32_t target, int64_t 
     uint32_t base = m->x->e->node_base[m->rank], to = m->passes[s->step[source]].optimizer;
     if (*weight == RS_NO_EDGE || to == RS_NO_NODE || m->place[base + to] <= m->place[base + target])
         return true;
-    *weight = RS_NO_EDGE;
-    m->x->n_changed++;
+    rs_edit_change(m->x, weight, RS_NO_EDGE);
     return rs_weights_add(m->x->e, m->x->w, (rs_extra_edge){(base + source) << 1 | 1, base + to, 0});
 }
 

@@ -16,7 +16,7 @@ static inline size_t rs_edit_n_terms(const rs_edit *edit)
 /* A weight becomes `to`, and counts as changed. */
 static inline void rs_edit_change(rs_editor *x, int64_t *weight, int64_t to)
 {
-    *weight = to;
+    rs_weights_set(x->w, weight, to);
     x->n_changed++;
 }
 

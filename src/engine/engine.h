@@ -19,6 +19,7 @@
  * tree; private to it. */
 #pragma once
 
+#include "base/memory.h"
 #include "clock/collective_clocks.h"
 #include "engine/skeleton.h"
 
@@ -129,6 +130,11 @@ typedef struct rs_extra_edge {
     int64_t ns;
 } rs_extra_edge;
 
+/* A weight that was another before. */
+typedef struct rs_weight_change {
+    int64_t *cell, was;
+} rs_weight_change;
+
 typedef struct rs_weights {
     int64_t *work; /* by node: its duration; of one that meets others, what it stays beyond the transfer */
     int64_t *edge; /* by edge: least ns from source to target, or RS_NO_EDGE. May be negative */
@@ -141,6 +147,12 @@ typedef struct rs_weights {
     rs_extra_edge *extra; /* by node; NULL: none. Not copied by rs_weights_copy */
     size_t n_extra, extra_capacity;
     uint8_t *has_extra; /* by node; NULL: nothing is added */
+    /* What rs_weights_set changed, in this order, where `keeps` says so: rs_weights_undo takes it back. */
+    rs_weight_change *changes;
+    size_t n_changes, changes_capacity;
+    bool keeps;
+    bool borrows; /* edges and transfers are those of others */
+    bool lost; /* memory ran out for that: they are good for nothing until they are made from the beginning */
 } rs_weights;
 
 /* As recorded: what held a node up weighs the recorded time, every other edge the least that its kind takes,
@@ -151,6 +163,9 @@ rs_status rs_weights_recorded(const rs_engine *engine, rs_edges_used edges, rs_w
 rs_status rs_weights_constant(const rs_engine *engine, rs_edges_used edges, int fold, rs_weights *out,
                               rs_error *err);
 rs_status rs_weights_copy(const rs_engine *engine, const rs_weights *from, rs_weights *out, rs_error *err);
+/* Only work is copied: edges and transfers stay those of from, which must live as long; nothing may change them. */
+rs_status rs_weights_copy_work(const rs_engine *engine, const rs_weights *from, rs_weights *out,
+                               rs_error *err);
 /* Makes the column `work` of a lean engine's weights, so that it can be changed. */
 rs_status rs_weights_spread_work(const rs_engine *engine, rs_weights *weights, rs_error *err);
 void rs_weights_clear(rs_weights *weights);
@@ -158,6 +173,18 @@ void rs_weights_clear(rs_weights *weights);
  * Edges that were added to them go. refill: rs_weights_constant (from everything), else rs_weights_recorded. */
 void rs_weights_recopy(const rs_engine *engine, const rs_weights *from, rs_weights *out);
 void rs_weights_refill(const rs_engine *engine, rs_edges_used edges, bool constant, rs_weights *out);
+/* Changes a weight; all changes of weights by questions are made here. */
+static inline void rs_weights_set(rs_weights *w, int64_t *cell, int64_t to)
+{
+    const rs_weight_change change = {cell, *cell};
+    if (*cell == to) return;
+    if (w->keeps && !RS_PUSH(w->changes, w->n_changes, w->changes_capacity, change)) w->lost = true;
+    *cell = to;
+}
+/* Takes back all changes but for the first n. */
+void rs_weights_undo(rs_weights *weights, size_t n);
+/* Takes back all of them, and added edges. */
+void rs_weights_reset(rs_weights *weights);
 /* Adds an edge; call rs_weights_sort_extra once behind the last. false when out of memory. */
 bool rs_weights_add(const rs_engine *engine, rs_weights *weights, rs_extra_edge edge);
 bool rs_weights_sort_extra(rs_weights *weights);

@@ -100,7 +100,8 @@ static bool tell_names(rs_own *b)
     if (!b->role) return false;
     for (size_t i = 0; i < s->n; i++) {
         const char *text = s->items[i].text;
-        b->role[i] = rs_coll_is_host_span(text)                                      ? RS_OWN_RUNS
+        b->role[i] = rs_step_number(&s->items[i]) >= 0                               ? RS_OWN_STEP
+                     : rs_coll_is_host_span(text)                                    ? RS_OWN_RUNS
                      : rs_coll_is_wait(text)                                         ? RS_OWN_AWAITS
                      : strncmp(text, "autograd::engine::evaluate_function", 35) == 0 ? RS_OWN_BACKWARD
                      : rs_call_flags(text) & RS_CALL_ALLOCATES                       ? RS_OWN_ALLOCATES
@@ -115,7 +116,7 @@ static bool is_host_item(const rs_own *b, uint32_t row)
 {
     const rs_events *e = b->e;
     rs_kind kind = rs_event_kind(e, row);
-    if (kind == RS_KIND_CPU_OP && rs_step_number(&e->strings.items[e->name[row]]) >= 0) return false;
+    if (kind == RS_KIND_CPU_OP && b->role[e->name[row]] == RS_OWN_STEP) return false;
     bool named = kind == RS_KIND_USER_ANNOTATION &&
                  (b->loads->named[e->name[row]] || b->role[e->name[row]] == RS_OWN_RUNS);
     return (is_host(kind) || named) && rs_event_is_span(e, row) && e->duration[row] >= 0;

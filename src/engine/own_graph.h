@@ -13,6 +13,7 @@ typedef enum rs_own_role {
     RS_OWN_RUNS,     /* communication that a host thread runs */
     RS_OWN_AWAITS,   /* the operator that waits for communication */
     RS_OWN_BACKWARD, /* one of autograd's functions */
+    RS_OWN_STEP,     /* a step's annotation */
     RS_OWN_ALLOCATES /* a call that takes memory from the driver, or gives it back */
 } rs_own_role;
 

@@ -25,6 +25,7 @@ typedef struct host {
      * submitted it itself, which is over when it has waited for it. */
     rs_keyed *of_workers;
     size_t n_of_workers;
+    bool any_spans;
     struct by_thread {
         rs_keyed *items;
         size_t *first; /* by thread, + 1 */
@@ -75,6 +76,8 @@ static uint32_t last_of_workers(rs_own *b, host *h, uint32_t thread, int64_t fro
 static bool bind_to_communication(rs_own *b, host *h, uint32_t thread, uint32_t last, uint32_t node,
                                   bool works, uint32_t owner, bool *bound)
 {
+    *bound = false;
+    if (!h->any_spans) return true;
     int64_t from = rs_node_time(b->g, last), to = rs_node_time(b->g, node);
     const rs_keyed *own = h->of_caller.items + h->of_caller.first[thread];
     size_t n = h->of_caller.first[thread + 1] - h->of_caller.first[thread], low, high;
@@ -306,6 +309,7 @@ static bool index_spans(const rs_own *b, host *h)
     for (uint32_t i = 1; i < g->n_items; i++)
         if (rs_own_is_span(b, i)) ends[n++] = (rs_keyed){g->end[i], i};
     if (!rs_keyed_sort(ends, n)) return false;
+    h->any_spans = n > 0;
     for (size_t i = 0; i < n; i++)
         if (!is_of_caller(b, ends[i].value)) h->of_workers[h->n_of_workers++] = ends[i];
     return index_by_thread(b, ends, n, false, &h->of_worker) &&
@@ -371,7 +375,7 @@ static bool walk_host(rs_own *b, host *h)
 {
     const rs_path_graph *g = b->g;
     size_t n_threads = b->e->n_threads;
-    leave_out_inner(b, h);
+    if (h->n_of_workers) leave_out_inner(b, h);
     for (uint32_t i = 1; i < g->n_items; i++)
         if (is_event(b, i)) h->first[b->e->thread[g->row[i]] + 2]++;
     for (size_t i = 1; i <= n_threads; i++) h->first[i + 1] += h->first[i];

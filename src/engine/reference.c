@@ -45,6 +45,7 @@ typedef struct strand {
 typedef struct finder {
     const rs_engine *e;
     const rs_weights *w;
+    bool all;
     rs_reference *out;
     item *items;
     size_t n_items;
@@ -239,6 +240,7 @@ static void put(const finder *f, rs_weights *w, const strand *s, uint32_t positi
 {
     const item *i = &f->items[s->first + position];
     uint32_t longest = 0;
+    if (!w->work) return; /* not asked for */
     for (uint32_t k = 1; k < i->n; k++)
         if (*slot(f, f->w, s, i, k) > *slot(f, f->w, s, i, longest)) longest = k;
     int64_t left = rs_sub_sat(ns, recorded(f, s, position));
@@ -419,7 +421,7 @@ static void transplant_transfers(const finder *f, const meeting_key *keys, size_
     for (size_t from = 0, to, last; from < n; from = to) {
         for (to = from + 1; to < n && keys[to].step == keys[from].step;) to++;
         for (last = to; last < n && keys[last].step == keys[to].step;) last++;
-        if (to == n || last - to != to - from || keys[from].step < 0) continue;
+        if (to == n || last - to != to - from || keys[from].step < 0 || !f->all) continue;
         for (size_t i = from; i < to; i++)
             f->out->next.transfer[keys[i].meeting] = f->w->transfer[keys[i - from + to].meeting];
     }
@@ -449,9 +451,10 @@ static rs_status compare_transfers(finder *f, rs_error *err)
             n_groups++;
         }
         int64_t repair = lower_median(medians, n_groups);
-        for (size_t j = i; j < k; j++)
-            f->out->repair.transfer[keys[j].meeting] = f->out->balance.transfer[keys[j].meeting] =
-                f->out->peers.transfer[keys[j].meeting] = repair;
+        for (size_t j = i; j < k; j++) {
+            f->out->repair.transfer[keys[j].meeting] = f->out->peers.transfer[keys[j].meeting] = repair;
+            if (f->all) f->out->balance.transfer[keys[j].meeting] = repair;
+        }
     }
     return ok ? RS_OK : rs_fail_nomem(err, "references");
 }
@@ -526,10 +529,10 @@ rs_status rs_reference_balance_roles(const rs_engine *e, rs_reference *of, rs_er
 
 static rs_status find(finder *f, rs_error *err)
 {
-    RS_TRY(rs_weights_copy(f->e, f->w, &f->out->balance, err));
     RS_TRY(rs_weights_copy(f->e, f->w, &f->out->repair, err));
     RS_TRY(rs_weights_copy(f->e, f->w, &f->out->peers, err));
-    RS_TRY(rs_weights_copy(f->e, f->w, &f->out->next, err));
+    if (f->all) RS_TRY(rs_weights_copy(f->e, f->w, &f->out->balance, err));
+    if (f->all) RS_TRY(rs_weights_copy(f->e, f->w, &f->out->next, err));
     f->items = rs_malloc((f->e->n_nodes + 1) * sizeof *f->items);
     f->edges = rs_malloc((f->e->n_nodes + 1) * sizeof *f->edges);
     f->program = rs_calloc(f->e->n_ranks + 1, sizeof *f->program);
@@ -543,11 +546,11 @@ static rs_status find(finder *f, rs_error *err)
     return compare_transfers(f, err);
 }
 
-rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, rs_reference *out,
+rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, bool all, rs_reference *out,
                             rs_error *err)
 {
     *out = (rs_reference){0};
-    finder f = {.e = engine, .w = recorded, .out = out};
+    finder f = {.e = engine, .w = recorded, .all = all, .out = out};
     rs_status status = find(&f, err);
     rs_free_all(f.items, f.edges, f.strands, f.program, f.n_alike, f.values, f.sorted);
     return status;

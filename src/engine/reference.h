@@ -10,10 +10,11 @@
 #include "engine/engine.h"
 
 typedef struct rs_reference {
-    rs_weights balance; /* the mean over ranks and steps; transfers repaired */
-    rs_weights repair;  /* the lower median over ranks of each rank's median over steps */
-    rs_weights peers;   /* the median over all other ranks and their steps */
-    rs_weights next;    /* what the next step of the same rank took */
+    rs_weights
+        balance;       /* the mean over ranks and steps; transfers repaired. Only where `all` was asked for */
+    rs_weights repair; /* the lower median over ranks of each rank's median over steps */
+    rs_weights peers;  /* the median over all other ranks and their steps */
+    rs_weights next;   /* what the next step of the same rank took. The same */
     uint8_t
         *shared; /* by node: work, or host time before a point, that most ranks of its role have there, too */
     uint32_t *role; /* by rank, counted from 0 in order of ranks */
@@ -24,9 +25,10 @@ typedef struct rs_reference {
     int64_t keyed, unkeyed;  /* ns of GPU work and host time that could be compared, and that could not */
 } rs_reference;
 
-/* recorded: weights of rs_weights_recorded; what has no key keeps them. O(n log n) of nodes and meetings.
+/* recorded: weights of rs_weights_recorded; what has no key keeps them. all: `balance` and `next`, too, for which each has 8 bytes a
+ * node and an edge. O(n log n) of nodes and meetings.
  * Release with rs_reference_clear, also after a failure. */
-rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, rs_reference *out,
+rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, bool all, rs_reference *out,
                             rs_error *err);
 /* Stages do equal work, forward and backward apart: each role's computation in `balance` is scaled to the mean of roles. O(nodes). */
 rs_status rs_reference_balance_roles(const rs_engine *engine, rs_reference *reference, rs_error *err);

@@ -15,7 +15,8 @@
 
 void rs_weights_clear(rs_weights *w)
 {
-    rs_free_all(w->work, w->edge, w->transfer, w->beyond, w->extra, w->has_extra);
+    if (w->borrows) w->edge = w->transfer = NULL;
+    rs_free_all(w->work, w->edge, w->transfer, w->beyond, w->extra, w->has_extra, w->changes);
     *w = (rs_weights){0};
 }
 
@@ -45,9 +46,31 @@ static void drop_extra(rs_weights *w)
     w->n_extra = w->extra_capacity = 0;
 }
 
+void rs_weights_undo(rs_weights *w, size_t n)
+{
+    while (w->n_changes > n) {
+        const rs_weight_change *last = &w->changes[--w->n_changes];
+        *last->cell = last->was;
+    }
+}
+
+void rs_weights_reset(rs_weights *w)
+{
+    rs_weights_undo(w, 0);
+    drop_extra(w);
+}
+
+/* Before all of them become others. */
+static void forget_changes(rs_weights *w)
+{
+    drop_extra(w);
+    w->n_changes = 0;
+    w->lost = false;
+}
+
 void rs_weights_recopy(const rs_engine *e, const rs_weights *from, rs_weights *out)
 {
-    drop_extra(out);
+    forget_changes(out);
     if (out->work) memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
     if (out->edge) memcpy(out->edge, from->edge, e->n_edges * sizeof *out->edge);
     if (out->beyond) memcpy(out->beyond, from->beyond, e->n_members * sizeof *out->beyond);
@@ -63,6 +86,20 @@ rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights
     else
         rs_weights_clear(out);
     return status;
+}
+
+rs_status rs_weights_copy_work(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
+{
+    *out = (rs_weights){.edges = from->edges,
+                        .constant = from->constant,
+                        .fold = from->fold,
+                        .borrows = true,
+                        .work = rs_malloc((e->n_nodes + 1) * sizeof *out->work),
+                        .edge = from->edge,
+                        .transfer = from->transfer};
+    if (!out->work) return rs_fail_nomem(err, "weights");
+    memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
+    return RS_OK;
 }
 
 bool rs_weights_add(const rs_engine *e, rs_weights *w, rs_extra_edge edge)
@@ -128,16 +165,11 @@ static void set_work(const rs_engine *e, rs_weights *out)
 }
 
 /* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
-static int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
+static inline int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
 {
     if (rs_edge_cost(s, k) == RS_COST_NONE) return s->base[k];
     if (costs[rs_edge_cost(s, k)] == RS_NO_COST) return RS_NO_EDGE;
     return rs_add_sat(s->base[k], costs[rs_edge_cost(s, k)]);
-}
-
-static int64_t recorded_gap(const rs_skeleton *s, uint32_t node, uint32_t k)
-{
-    return rs_sub_sat(rs_skeleton_time(s, node), rs_skeleton_source_time(s, s->source[k]));
 }
 
 typedef struct choice {
@@ -174,10 +206,11 @@ static bool is_latency(uint8_t cost)
     return cost <= RS_COST_ANSWER || cost == RS_COST_ROOM;
 }
 
-static int64_t weight_of(const choice *c, const rs_skeleton *s, uint32_t node, uint32_t k, bool binds)
+/* time: of the node that the edge leads to, as recorded. */
+static inline int64_t weight_of(const choice *c, const rs_skeleton *s, int64_t time, uint32_t k, bool binds)
 {
     const rs_skeleton_costs *costs = costs_of(c, s);
-    int64_t gap = recorded_gap(s, node, k);
+    int64_t gap = rs_sub_sat(time, rs_skeleton_source_time(s, s->source[k]));
     if (c->constant && is_latency(rs_edge_cost(s, k))) {
         int64_t typical = usual(s, k, costs->typical);
         return typical == RS_NO_EDGE ? (binds ? gap : s->base[k] < gap ? s->base[k] : gap) : typical;
@@ -189,20 +222,32 @@ static int64_t weight_of(const choice *c, const rs_skeleton *s, uint32_t node, u
 }
 
 /* The edge that held a node up: the first, but for those from communication that turned out to be over before. */
-static uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t base, uint32_t local)
+static inline uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t base, uint32_t local)
 {
     uint32_t k = s->first[local], end = s->first[local + 1];
     while (k + 1 < end && (s->source[k] & 1) && (e->kind[base + (s->source[k] >> 1)] & RS_ENGINE_LOOSE)) k++;
     return k;
 }
 
-/* The weight of edge k into a node, by the rule. */
-static int64_t by_rule(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local, uint32_t k,
-                       bool rebound)
+/* What the edges into a node have in common. */
+typedef struct target {
+    int64_t time;
+    uint32_t binding; /* edge */
+    bool rebound;
+} target;
+
+static inline target target_of(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local)
 {
-    bool first = k == binding_edge(c->e, s, base, local);
-    if (first && rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;
-    return weight_of(c, s, local, k, first && !rebound);
+    return (target){rs_skeleton_time(s, local), binding_edge(c->e, s, base, local),
+                    is_rebound(c, base + local)};
+}
+
+/* The weight of edge k into it, by the rule. */
+static inline int64_t by_rule(const choice *c, const rs_skeleton *s, const target *to, uint32_t k)
+{
+    bool first = k == to->binding;
+    if (first && to->rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;
+    return weight_of(c, s, to->time, k, first && !to->rebound);
 }
 
 /* How long after the end of work that fills the device, less than 0, what waits for room there starts. */
@@ -244,9 +289,8 @@ static void set_edges(const choice *c, rs_weights *out)
         const rs_skeleton *s = e->ranks[r];
         int64_t *weight = out->edge + e->edge_base[r];
         for (uint32_t i = 0; i < s->n; i++) {
-            bool rebound = is_rebound(c, e->node_base[r] + i);
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
-                weight[k] = by_rule(c, s, e->node_base[r], i, k, rebound);
+            const target to = target_of(c, s, e->node_base[r], i);
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) weight[k] = by_rule(c, s, &to, k);
         }
     }
     for (size_t i = 0; i < e->n_added; i++) out->edge[e->edge_base[e->n_ranks] + i] = added_by_rule(c, i);
@@ -279,8 +323,14 @@ void rs_weights_refill(const rs_engine *e, rs_edges_used edges, bool constant, r
     out->edges = edges;
     out->constant = constant;
     out->fold = -1;
-    drop_extra(out);
-    fill(e, out);
+    if (out->lost) {
+        forget_changes(out);
+        fill(e, out);
+        return;
+    }
+    rs_weights_reset(out); /* work and transfers are the same by every rule */
+    const choice c = rule_of(e, out);
+    set_edges(&c, out);
 }
 
 rs_status rs_weights_spread_work(const rs_engine *e, rs_weights *w, rs_error *err)
@@ -341,7 +391,13 @@ static void come(const pass *p, uint32_t node)
                 rs_add_sat(over, p->w->work ? p->w->work[e->members[i]] : p->w->beyond[i]);
 }
 
-static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t *cause)
+/* When a node starts, and which edge says so; RS_NO_CAUSE: none yet. */
+typedef struct reached {
+    int64_t start;
+    uint32_t cause;
+} reached;
+
+static reached follow_added(const pass *p, uint32_t node, reached r)
 {
     const rs_engine *e = p->e;
     size_t from, to;
@@ -353,23 +409,34 @@ static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t 
         int64_t at = rs_add_sat(rs_times_end(p->t, e->added[i].source), ns);
         if (e->added[i].occupied && at < p->t->start[e->added[i].source])
             at = p->t->start[e->added[i].source];
-        if (*cause != RS_NO_CAUSE && (e->added[i].binds ? at < *start : at <= *start)) continue;
-        *start = at;
-        *cause = edge;
+        if (r.cause != RS_NO_CAUSE && (e->added[i].binds ? at < r.start : at <= r.start)) continue;
+        r = (reached){at, edge};
     }
+    return r;
 }
 
-static void follow_extra(const pass *p, uint32_t node, int64_t *start, uint32_t *cause)
+static reached follow_extra(const pass *p, uint32_t node, reached r)
 {
     size_t low;
     RS_SEARCH(low, p->w->n_extra, p->w->extra[low].to < node);
     for (; low < p->w->n_extra && p->w->extra[low].to == node; low++) {
         const rs_extra_edge *x = &p->w->extra[low];
         int64_t at = rs_add_sat(rs_moment_time(p->t, x->from), x->ns);
-        if (*cause != RS_NO_CAUSE && at <= *start) continue;
-        *start = at;
-        *cause = RS_CAUSE_EXTRA | (uint32_t)low;
+        if (r.cause != RS_NO_CAUSE && at <= r.start) continue;
+        r = (reached){at, RS_CAUSE_EXTRA | (uint32_t)low};
     }
+    return r;
+}
+
+/* Over the edges that few nodes have. */
+static reached follow_others(const pass *p, size_t rank, uint32_t local, reached r)
+{
+    const rs_engine *e = p->e;
+    const uint32_t node = e->node_base[rank] + local;
+    if (e->kind[node] & RS_ENGINE_ADDED) r = follow_added(p, node, r);
+    if (p->w->has_extra && p->w->has_extra[node]) r = follow_extra(p, node, r);
+    if (r.cause == RS_NO_CAUSE) r.start = rs_engine_recorded(e, rank, local);
+    return r;
 }
 
 /* order: the run's nodes; NULL: those that follow each other from `from` on. */
@@ -378,33 +445,54 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
     const rs_engine *e = p->e;
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
-    const int64_t *weight = p->w->edge ? p->w->edge + edge_base : NULL;
-    int64_t *start_of = p->t->start + base, *end_of = p->t->end ? p->t->end + base : NULL;
+    const uint32_t *first = s->first, *sources = s->source;
+    const uint8_t *kinds = e->kind + base, *has_extra = p->w->has_extra ? p->w->has_extra + base : NULL;
+    const int64_t *weight = p->w->edge + edge_base, *work = p->w->work + base;
+    int64_t *start_of = p->t->start + base, *end_of = p->t->end + base;
+    uint32_t *cause_of = p->t->cause + base;
     for (uint32_t i = 0; i < run->n; i++) {
-        uint32_t local = order ? order[i] : from + i, node = base + local, cause = RS_NO_CAUSE;
-        uint8_t kind = e->kind[node];
-        bool rebound = !weight && is_rebound(&p->rule, node);
-        int64_t start = 0;
-        for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++) {
-            int64_t ns = weight ? weight[k] : by_rule(&p->rule, s, base, local, k, rebound);
+        const uint32_t local = order ? order[i] : from + i, last = first[local + 1];
+        const uint8_t kind = kinds[local];
+        reached r = {0, RS_NO_CAUSE};
+        for (uint32_t k = first[local]; k < last; k++) {
+            const int64_t ns = weight[k];
             if (ns == RS_NO_EDGE) continue;
-            uint32_t source = s->source[k];
-            int64_t at = rs_add_sat(!(source & 1) ? start_of[source >> 1]
-                                    : end_of      ? end_of[source >> 1]
-                                                  : end_within(p->t, s, base, source >> 1),
-                                    ns);
-            if (cause != RS_NO_CAUSE && at <= start) continue;
-            start = at;
-            cause = edge_base + k;
+            const uint32_t source = sources[k];
+            const int64_t at = rs_add_sat((source & 1 ? end_of : start_of)[source >> 1], ns);
+            if (at > r.start || r.cause == RS_NO_CAUSE) r = (reached){at, edge_base + k};
         }
-        if (kind & RS_ENGINE_ADDED) follow_added(p, node, &start, &cause);
-        if (p->w->has_extra && p->w->has_extra[node]) follow_extra(p, node, &start, &cause);
-        if (cause == RS_NO_CAUSE) start = rs_engine_recorded(e, run->rank, local);
-        start_of[local] = start;
-        rs_times_put_cause(p->t, run->rank, local, cause);
-        if (end_of && !(kind & RS_ENGINE_MEETS))
-            end_of[local] = rs_add_sat(start, p->w->work ? p->w->work[node] : rs_skeleton_duration(s, local));
-        if (kind & RS_ENGINE_COMES) come(p, node);
+        if (r.cause == RS_NO_CAUSE || kind & RS_ENGINE_ADDED || (has_extra && has_extra[local]))
+            r = follow_others(p, run->rank, local, r);
+        start_of[local] = r.start;
+        cause_of[local] = r.cause;
+        if (!(kind & RS_ENGINE_MEETS)) end_of[local] = rs_add_sat(r.start, work[local]);
+        if (kind & RS_ENGINE_COMES) come(p, base + local);
+    }
+}
+
+/* The same of a lean engine: nothing but starts is kept. */
+static void run_lean_rank(const pass *p, const rs_order_run *run, const uint32_t *order, uint32_t from)
+{
+    const rs_engine *e = p->e;
+    const rs_skeleton *s = e->ranks[run->rank];
+    const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
+    int64_t *start_of = p->t->start + base;
+    for (uint32_t i = 0; i < run->n; i++) {
+        const uint32_t local = order ? order[i] : from + i;
+        const target to = target_of(&p->rule, s, base, local);
+        reached r = {0, RS_NO_CAUSE};
+        for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++) {
+            const int64_t ns = by_rule(&p->rule, s, &to, k);
+            if (ns == RS_NO_EDGE) continue;
+            const uint32_t source = s->source[k];
+            const int64_t at =
+                rs_add_sat(source & 1 ? end_within(p->t, s, base, source >> 1) : start_of[source >> 1], ns);
+            if (at > r.start || r.cause == RS_NO_CAUSE) r = (reached){at, edge_base + k};
+        }
+        r = follow_others(p, run->rank, local, r);
+        start_of[local] = r.start;
+        rs_times_put_cause(p->t, run->rank, local, r.cause);
+        if (e->kind[base + local] & RS_ENGINE_COMES) come(p, base + local);
     }
 }
 
@@ -426,7 +514,7 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
     size_t at = 0;
     for (size_t i = 0; i < e->n_runs; at += e->runs[i++].n) {
         const rs_order_run *run = &e->runs[i];
-        run_rank(&p, run, e->order ? e->order + at : NULL, done[run->rank]);
+        (weights->edge ? run_rank : run_lean_rank)(&p, run, e->order ? e->order + at : NULL, done[run->rank]);
         done[run->rank] += run->n;
     }
     rs_free(p.missing);
@@ -517,7 +605,12 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         if (s->all.typical[a->cost] != RS_NO_COST) typical = s->all.typical[a->cost];
     } else {
         uint32_t k = edge - e->edge_base[rank];
-        l.ns = w->edge ? w->edge[edge] : by_rule(&rule, s, base, node - base, k, is_rebound(&rule, node));
+        if (w->edge) {
+            l.ns = w->edge[edge];
+        } else {
+            const target to = target_of(&rule, s, base, node - base);
+            l.ns = by_rule(&rule, s, &to, k);
+        }
         l.from = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
         l.part = rs_edge_part(s, k);
         if (is_latency(rs_edge_cost(s, k))) typical = usual(s, k, s->all.typical);

@@ -44,9 +44,7 @@ void rs_times_put_cause(rs_times *t, size_t rank, uint32_t local, uint32_t cause
 {
     const rs_engine *e = t->engine;
     uint32_t node = e->node_base[rank] + local;
-    if (t->cause) {
-        t->cause[node] = cause;
-    } else if (t->choice[node] == FAR_CAUSE) {
+    if (t->choice[node] == FAR_CAUSE) {
         t->far[find_far(t, node)].cause = cause;
     } else if (cause == RS_NO_CAUSE) {
         t->choice[node] = NO_CAUSE;

@@ -206,13 +206,16 @@ static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from,
 }
 
 /* How much less the link weighs under other weights; RS_NO_EDGE: it is gone, and the path with it. */
-static int64_t lost(const rs_engine *e, const rs_link *l, uint32_t moment, const rs_weights *was,
-                    const rs_weights *is)
+static int64_t lost(const rs_replayed *r, const rs_path_link *l, const rs_weights *is)
 {
-    uint32_t node = moment >> 1;
-    if (l->node != node) { /* it waited for room, which other work left when most of it was over */
-        int64_t now = rs_add_sat(is->work[l->node], is->edge[l->edge]);
-        return rs_sub_sat(l->ns, now > 0 ? now : 0);
+    const rs_engine *e = r->engine;
+    const rs_weights *was = &r->recorded;
+    const uint32_t node = l->node, first_added = e->edge_base[e->n_ranks];
+    if (l->edge != RS_NO_CAUSE && l->edge >= first_added && e->added[l->edge - first_added].occupied) {
+        /* it waited for room, which other work left when most of it was over */
+        const uint32_t source = e->added[l->edge - first_added].source;
+        int64_t now = rs_add_sat(is->work[source], is->edge[l->edge]);
+        return rs_sub_sat(rs_sub_sat(r->times.start[node], r->times.start[source]), now > 0 ? now : 0);
     }
     if (l->edge != RS_NO_CAUSE)
         return is->edge[l->edge] == RS_NO_EDGE ? RS_NO_EDGE
@@ -253,10 +256,11 @@ double rs_lengths_busy(const rs_engine *e, const rs_times *t, size_t from, size_
 
 /* Where the steps begin with the end of earlier work, the path ends there if it runs along that work. If it does not, it
  * goes on to the annotations: what it comes from may gain more than the begin moves. */
-double rs_path_bound(const rs_replayed *r, const rs_weights *edited, size_t from, size_t to)
+rs_status rs_path_find(const rs_replayed *r, size_t from, size_t to, rs_path *out, rs_error *err)
 {
     const rs_engine *e = r->engine;
-    int64_t begin = INT64_MAX, sum = 0;
+    int64_t begin = INT64_MAX;
+    *out = (rs_path){0};
     uint32_t moment = end_of_ranks(e, &r->times, from, to), first;
     begin_of_ranks(e, &r->times, from, to, NULL, &first);
     for (size_t k = from; k < to; k++) {
@@ -266,10 +270,19 @@ double rs_path_bound(const rs_replayed *r, const rs_weights *edited, size_t from
     while (moment != first && rs_moment_time(&r->times, moment) > begin) {
         rs_link l = rs_engine_link(e, &r->recorded, &r->times, moment);
         if (l.from == RS_NO_CAUSE) break;
-        int64_t less = lost(e, &l, moment, &r->recorded, edited);
+        if (!RS_APPEND(out, (rs_path_link){moment >> 1, l.edge})) return rs_fail_nomem(err, "a path");
+        moment = l.from;
+    }
+    return RS_OK;
+}
+
+double rs_path_bound(const rs_replayed *r, const rs_path *path, const rs_weights *edited)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < path->n; i++) {
+        int64_t less = lost(r, &path->items[i], edited);
         if (less == RS_NO_EDGE) return NAN;
         sum = rs_add_sat(sum, less);
-        moment = l.from;
     }
     return (double)sum;
 }

@@ -39,9 +39,18 @@ double rs_lengths_misfit(const rs_lengths *before, const rs_lengths *after);
 double rs_lengths_busy(const rs_engine *engine, const rs_times *times, size_t from, size_t to, size_t n_steps,
                        int64_t *lanes);
 
-/* What other weights take off the path to the end of the ranks' steps, ns: no gain is greater. NaN: they take away a
- * wait that the path runs along. */
-double rs_path_bound(const rs_replayed *replayed, const rs_weights *edited, size_t from, size_t to);
+/* The path to the end of the ranks' steps, as recorded: nodes whose start waited for an edge, or that lasted. */
+typedef struct rs_path_link {
+    uint32_t node, edge; /* edge RS_NO_CAUSE: its duration */
+} rs_path_link;
+typedef struct rs_path {
+    rs_path_link *items;
+    size_t n, capacity;
+} rs_path;
+/* Release with rs_free(out->items), also after a failure. */
+rs_status rs_path_find(const rs_replayed *replayed, size_t from, size_t to, rs_path *out, rs_error *err);
+/* What other weights take off it, ns: no gain is greater. NaN: they take away a wait that it runs along. */
+double rs_path_bound(const rs_replayed *replayed, const rs_path *path, const rs_weights *edited);
 /* What most of that path is spent on. */
 const char *rs_path_bound_by(const rs_engine *engine, const rs_weights *weights, const rs_times *times,
                              size_t from, size_t to);

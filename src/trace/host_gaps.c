@@ -30,6 +30,7 @@ typedef struct finder {
     const rs_step *steps;
     size_t n_steps;
     uint8_t *launches; /* by thread */
+    size_t *found;     /* by thread: the last answer of gap_after */
     rs_keyed *calls;   /* rows of calls of these threads */
     size_t n_calls, calls_capacity;
     gap *gaps; /* by thread, then time */
@@ -102,12 +103,19 @@ static bool list_gaps(finder *f, const rs_selector *selector, int64_t first, int
     return ok;
 }
 
-/* The first gap of the thread that ends after t. */
+static bool is_before(const finder *f, size_t at, uint32_t thread, int64_t t)
+{
+    const gap *g = &f->gaps[at];
+    return g->thread < thread || (g->thread == thread && g->end <= t);
+}
+
+/* The first gap of the thread that ends after t. Events of a thread come in order of time: it is often the one found last. */
 static size_t gap_after(const finder *f, uint32_t thread, int64_t t)
 {
-    const gap *g = f->gaps;
-    size_t at;
-    RS_SEARCH(at, f->n_gaps, g[at].thread < thread || (g[at].thread == thread && g[at].end <= t));
+    size_t at = f->found[thread];
+    if ((at && !is_before(f, at - 1, thread, t)) || (at < f->n_gaps && is_before(f, at, thread, t)))
+        RS_SEARCH(at, f->n_gaps, is_before(f, at, thread, t));
+    f->found[thread] = at;
     return at;
 }
 
@@ -263,9 +271,10 @@ static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *er
     RS_TRY(rs_trace_selector(trace, &selector, err));
     f.out = rs_calloc(1, sizeof *f.out);
     f.launches = rs_calloc(f.e->n_threads + 1, 1);
-    bool ok =
-        f.out && f.launches && find(&f, trace, w, policy->whole || !selector.selection ? NULL : &selector);
-    rs_free_all(f.launches, f.calls, f.gaps, f.spans);
+    f.found = rs_calloc(f.e->n_threads + 1, sizeof *f.found);
+    bool ok = f.out && f.launches && f.found &&
+              find(&f, trace, w, policy->whole || !selector.selection ? NULL : &selector);
+    rs_free_all(f.launches, f.found, f.calls, f.gaps, f.spans);
     rs_map64_clear(&f.places);
     if (ok) {
         *out = f.out;

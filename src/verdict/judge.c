@@ -497,9 +497,9 @@ static rs_status examine(rs_judgement *d, const rs_judged *job, const rs_judge_h
 static rs_status find_reference(rs_judgement *d, rs_error *err)
 {
     rs_weights *alone = &d->alone;
-    RS_TRY(rs_weights_copy(&d->engine, &d->replayed.recorded, alone, err));
+    RS_TRY(rs_weights_copy_work(&d->engine, &d->replayed.recorded, alone, err));
     rs_contention_remove(rs_asker_contention(d->asker), &d->engine, alone);
-    return rs_reference_find(&d->engine, alone, &d->reference, err);
+    return rs_reference_find(&d->engine, alone, false, &d->reference, err);
 }
 
 rs_status rs_judge(const rs_judge_ranks *ranks, const rs_judge_how *how, rs_judgement *out, rs_error *err)

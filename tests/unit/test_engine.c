@@ -269,6 +269,28 @@ static void close_job(job *j)
     for (size_t i = 0; i < j->n; i++) rs_skeleton_free((void *)j->ranks[i]);
 }
 
+/* What questions changed is taken back to the last bit, and weights of another replay are those made for it. */
+static void check_taken_back(const job *j, rs_weights *w)
+{
+    const rs_engine *e = &j->e;
+    rs_weights_reset(w);
+    assert_false(w->lost || w->n_extra || w->has_extra);
+    assert_memory_equal(w->work, j->w.work, e->n_nodes * sizeof *w->work);
+    assert_memory_equal(w->edge, j->w.edge, e->n_edges * sizeof *w->edge);
+    assert_memory_equal(w->transfer, j->w.transfer, e->n_meetings * sizeof *w->transfer);
+    for (int constant = 0; constant < 2; constant++) {
+        rs_weights fresh;
+        assert_int_equal((constant ? rs_weights_constant(e, RS_EDGES_TOLD, -1, &fresh, NULL)
+                                   : rs_weights_recorded(e, RS_EDGES_TOLD, &fresh, NULL)),
+                         RS_OK);
+        rs_weights_refill(e, RS_EDGES_TOLD, constant, w);
+        assert_memory_equal(w->work, fresh.work, e->n_nodes * sizeof *w->work);
+        assert_memory_equal(w->edge, fresh.edge, e->n_edges * sizeof *w->edge);
+        assert_memory_equal(w->transfer, fresh.transfer, e->n_meetings * sizeof *w->transfer);
+        rs_weights_clear(&fresh);
+    }
+}
+
 /* When the last step of a rank is over under a question, from the begin of its first; -1: nothing changed. */
 static int64_t answer_to(job *j, const char *question, size_t rank)
 {
@@ -279,10 +301,12 @@ static int64_t answer_to(job *j, const char *question, size_t rank)
     size_t n;
     assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
     assert_int_equal(rs_weights_copy(&j->e, &j->w, &w, NULL), RS_OK);
+    w.keeps = true;
     assert_int_equal(rs_what_if_apply(&q, &j->e, &j->roles, j->rank_of, &w, &n, NULL), RS_OK);
     assert_int_equal(rs_engine_replay(&j->e, &w, &t, NULL), RS_OK);
     rs_engine_step_ends(&j->e, &t, ends);
     int64_t last = ends[j->e.step_base[rank + 1] - 1] - rs_engine_begin(&j->e, &t, rank, NULL);
+    check_taken_back(j, &w);
     rs_times_clear(&t);
     rs_weights_clear(&w);
     rs_what_if_clear(&q);
@@ -577,7 +601,7 @@ static void test_four_ranks(void **state)
         int seen = 0;
         for (int r = 0; r < 4; r++) j.ranks[r] = make_steps(200 + 100 * r, "b", steps);
         open_ranks(&j);
-        assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+        assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
         assert_int_equal(found.n_roles, 1);
         for (size_t r = 0; r < 4; r++)
             for (uint32_t i = 1; i < j.ranks[r]->n; i++) {
@@ -875,6 +899,7 @@ static void test_every_allocation_may_fail(void **state)
                                  "no-loader;no-sync Device;fuse gemm+b;coalesce x:100;"
                                  "scale part=host&behind~Sync&rank=0-3|5&us<9=none",
                                  &q, NULL);
+        w.keeps = true;
         if (status == RS_OK) status = rs_what_if_apply(&q, &e, &roles, rank_of, &w, &n, NULL);
         if (status == RS_OK) status = rs_engine_replay(&e, &w, &t, NULL);
         rs_test_fail_allocation(0);
@@ -1078,7 +1103,7 @@ static void check_level(const int64_t a[STEPS], const int64_t b[STEPS], double t
     for (int r = 0; r < 3; r++) j.ranks[r] = make_pairs(usual_a[r], usual_b);
     j.ranks[3] = make_pairs(a, b);
     open_ranks(&j);
-    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
     assert_int_equal(rs_levels_find(&judged, false, &levels, NULL), RS_OK);
     assert_int_equal(levels.n, 4);
@@ -1113,7 +1138,7 @@ static void check_moving(bool moves, int64_t apart, size_t wanted)
         j.ranks[r] = make_pairs(a, b);
     }
     open_ranks(&j);
-    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
     assert_int_equal(rs_find_imbalance(&judged, &fault, &out, &lacks, NULL), RS_OK);
     assert_int_equal(out.n, wanted);
@@ -1296,7 +1321,7 @@ static void check_pauses(int64_t longest, size_t wanted)
     if (longest) delay[1][35] = longest;
     for (int r = 0; r < 2; r++) j.ranks[r] = make_delayed(delay[r]);
     open_ranks(&j);
-    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
     assert_int_equal(rs_find_host_pause(&judged, &fault, &out, &lacks, NULL), RS_OK);
     assert_int_equal(out.n, wanted);
@@ -1321,7 +1346,7 @@ static void test_waits_for_launches(void **state)
         delay[n == 3 ? 0 : 1][15] = 2000;
         for (size_t r = 0; r < j.n; r++) j.ranks[r] = make_delayed(delay[r]);
         open_ranks(&j);
-        assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+        assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
         const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
         assert_int_equal(rs_find_launch_bound(&judged, &fault, &out, &lacks, NULL), RS_OK);
         assert_null(lacks);
@@ -1349,7 +1374,7 @@ static void check_hosts(bool uneven)
         j.ranks[r] = make_delayed(delay);
     }
     open_ranks(&j);
-    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
     assert_int_equal(rs_levels_find(&judged, true, &levels, NULL), RS_OK);
     for (int r = 0; r < 4; r++) {
