@@ -343,6 +343,29 @@ static void test_called_sends(void **state)
     end(&j);
 }
 
+/* Names whose ends are broken off, or go on, name no rank: what ends nearest is the partner. */
+static void test_called_badly(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"nccl:send 0->1", "nccl:recv 1<-0"},         {"nccl:send 0-", "nccl:recv 1<-0"},
+        {"nccl:send 0->2x", "nccl:recv 1<-0"},        {"nccl:send 0->", "nccl:recv 3<-2"},
+        {"nccl:send ->2", "nccl:recv 1<-0"},          {"nccl:send 0->2", "nccl:recv 1<"},
+        {"nccl:send 0->2", "nccl:recv <-0"},          {"nccl:send 0->2", "nccl:recv 1<-x"},
+        {"nccl:send 10->2", "nccl:recv 1<-10 of 12"}, {"nccl:send 0->2", "nccl:recv 1<-0"},
+        {"nccl:send 2->1", "nccl:recv 1<-0"},         {"nccl:send 0->1", "nccl:send 1->0"},
+        {"nccl:send 0->11", "nccl:recv 1<-0"},        {"nccl:send 10->1", "nccl:recv 1<-0"}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        job j = {0};
+        for (size_t r = 0; r < 2; r++) add(&j, r, "7", "[0, 1]", 1e6, 50, 1, -1);
+        for (size_t r = 0; r < 2; r++) add_called(&j, r, names[k][r], 1.01e6 + (double)r, 50);
+        for (size_t r = 0; r < 2; r++) add(&j, r, "7", "[0, 1]", 1.1e6, 50, 1, -1);
+        match(&j, true);
+        if (partner(&j, 0, 1, 1) != (k < 9 ? 1 : -1)) fail_msg("%s, %s", names[k][0], names[k][1]);
+        end(&j);
+    }
+}
+
 /* Two pipelines of two in step with each other: what ends nearest is of the other pipeline now and then, but no other pairs explain all messages. */
 static void test_pipelines_in_step(void **state)
 {
@@ -753,6 +776,7 @@ int main(void)
         cmocka_unit_test(test_streams_of_nameless),
         cmocka_unit_test(test_stages_without_names),
         cmocka_unit_test(test_called_sends),
+        cmocka_unit_test(test_called_badly),
         cmocka_unit_test(test_pipelines_in_step),
         cmocka_unit_test(test_groups_of_nameless),
         cmocka_unit_test(test_numbers),

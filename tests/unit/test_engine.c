@@ -1016,6 +1016,41 @@ static void test_misfit(void **state)
     assert_true(rs_lengths_misfit(&before, &after) == 0);
 }
 
+/* Steps that gain as much as each other, and others that gain nothing: of few where these are a third and more of at least three. All times as long
+ * or as short again, and in another order, they are as many. */
+static void test_of_few(void **state)
+{
+    (void)state;
+    for (int64_t unit = 1; unit < 2000000; unit *= 1000)
+        for (size_t n = 1; n <= 9; n++)
+            for (size_t gains = 0; gains <= n; gains++)
+                for (size_t from = 0; from < n; from++) {
+                    int64_t a[9], b[9];
+                    for (size_t i = 0; i < n; i++) {
+                        a[i] = (1000 + 10 * (int64_t)i) * unit;
+                        b[i] = a[i] - ((i + n - from) % n < gains ? 100 - (int64_t)i : (int64_t)i - 4) * unit;
+                    }
+                    rs_lengths before = {a, n}, after = {b, n};
+                    assert_int_equal(rs_lengths_of_few(&before, &after),
+                                     gains && n > 2 && 3 * gains <= 2 * n);
+                }
+    int64_t a[4] = {1000, 1000, 1000, 1000}, b[4] = {900, 1000, 1000, 1000};
+    rs_lengths before = {a, 4}, after = {b, 4};
+    b[1] =
+        949; /* more than half of the most gains, too; from half to a tenth of it there are steps of all kinds */
+    assert_true(rs_lengths_of_few(&before, &after));
+    b[1] = 950;
+    assert_false(rs_lengths_of_few(&before, &after));
+    b[1] = 989;
+    assert_false(rs_lengths_of_few(&before, &after));
+    b[1] = 990;
+    assert_true(rs_lengths_of_few(&before, &after));
+    b[1] = 1011; /* and so where they lose as much */
+    assert_false(rs_lengths_of_few(&before, &after));
+    b[1] = 1010;
+    assert_true(rs_lengths_of_few(&before, &after));
+}
+
 /* The first piece of work of that name. */
 static uint32_t work_of(const job *j, size_t rank, const char *name)
 {
@@ -1631,6 +1666,7 @@ int main(void)
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_misfit),
+        cmocka_unit_test(test_of_few),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_moving),
