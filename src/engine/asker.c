@@ -39,7 +39,7 @@ typedef struct bench {
     int64_t *ends;  /* by step_base */
     int64_t *lanes; /* two for each lane of any rank */
     rs_lengths after;
-    int64_t *later; /* by rank: by how much later than recorded its first step begins */
+    int64_t sooner; /* ns by which its first step ends sooner than replayed, at most */
     int64_t *steps; /* scratch: by step of a rank */
 } bench;
 
@@ -56,7 +56,9 @@ struct rs_asker {
     rs_path *paths;             /* by range: the recorded one */
     unsigned recorded;          /* which of the replays is that of r */
     uint32_t *opening;          /* by rank: rs_lengths_opening of the recording; NULL: no rank has one */
-    int64_t *lead;              /* by rank: rs_lengths_lead of the recording */
+    size_t *
+        like; /* by rank: the step at whose end its host leads as before the first one; SIZE_MAX: the middle one */
+    int64_t *lead; /* by rank: by how much, in the recording */
     bool infer, force;
     const char *reason; /* why the replay cannot be relied on; NULL */
 };
@@ -72,10 +74,8 @@ static rs_status open_bench(const asker *a, bench *b, rs_error *err)
     for (size_t k = 0; k < e->n_ranks; k++)
         if (e->ranks[k]->n_lanes > n_lanes) n_lanes = e->ranks[k]->n_lanes;
     if (!b->lanes) b->lanes = rs_malloc((2 * n_lanes + 1) * sizeof *b->lanes);
-    if (!b->later) b->later = rs_calloc(e->n_ranks + 1, sizeof *b->later);
     if (!b->steps) b->steps = rs_malloc(n * sizeof *b->steps);
-    if (!b->ends || !b->after.ns || !b->lanes || !b->later || !b->steps)
-        return rs_fail_nomem(err, "a question");
+    if (!b->ends || !b->after.ns || !b->lanes || !b->steps) return rs_fail_nomem(err, "a question");
     RS_TRY(rs_weights_copy(e, &a->r->recorded, &b->w, err));
     b->of = a->recorded;
     b->w.keeps = true;
@@ -86,7 +86,7 @@ static void close_bench(bench *b)
 {
     rs_weights_clear(&b->w);
     rs_times_clear(&b->t);
-    rs_free_all(b->ends, b->after.ns, b->lanes, b->later, b->steps);
+    rs_free_all(b->ends, b->after.ns, b->lanes, b->steps);
 }
 
 /* The weights of a replay without a question. */
@@ -112,22 +112,33 @@ static rs_status edit_weights(const asker *a, bench *b, const rs_what_if *q, siz
 }
 
 /* The recording begins in the middle of a job: what its host was ahead of its GPU by then is as recorded. Where a question lets hosts be farther ahead at
- * the end of steps, they would have been so before the first one, too: GPUs are busy with the step before for as much longer, and do not wait so long
- * for the first one. Ranks end a step together, so the middle one counts. */
-static void find_later(const asker *a, bench *b)
+ * the end of steps, they would have been so before the first one, too: GPUs would have had its work as much earlier, and wait less for it. A host that
+ * was little ahead gains more than one that was far ahead already, so a step that ended as the one before the first did says how much. */
+static int64_t ahead_of(const asker *a, bench *b, size_t rank)
+{
+    const size_t n =
+        a->opening[rank] == RS_NO_NODE ? 0 : rs_lengths_leads(a->r->engine, &b->t, rank, b->steps);
+    if (!n) return 0;
+    const int64_t then = a->like[rank] < n ? b->steps[a->like[rank]] : rs_median(b->steps, n),
+                  ahead = rs_sub_sat(then, a->lead[rank]);
+    return ahead > 0 ? ahead : 0;
+}
+
+/* By how much the first step ends sooner at most: ranks wait for the one whose GPU has work last, and none has it before the step begins. */
+static void find_sooner(const asker *a, bench *b)
 {
     const rs_engine *e = a->r->engine;
-    size_t n = 0;
-    for (size_t k = 0; a->opening && k < e->n_ranks; k++)
-        if (a->opening[k] != RS_NO_NODE)
-            b->later[n++] = rs_sub_sat(rs_lengths_lead(e, &b->t, k, b->steps), a->lead[k]);
-    const int64_t ahead = n ? rs_select_number(b->later, n, (n - 1) / 2) : 0;
+    int64_t begin = INT64_MAX, last = INT64_MIN, then = INT64_MIN;
     for (size_t k = 0; a->opening && k < e->n_ranks; k++) {
-        b->later[k] = 0;
-        if (a->opening[k] == RS_NO_NODE || ahead <= 0) continue;
-        const int64_t idle = rs_sub_sat(b->t.start[a->opening[k]], rs_engine_begin(e, &b->t, k, NULL));
-        b->later[k] = ahead < idle ? ahead : idle > 0 ? idle : 0;
+        const int64_t own = rs_engine_begin(e, &b->t, k, NULL),
+                      start = a->opening[k] == RS_NO_NODE ? own : b->t.start[a->opening[k]],
+                      sooner = rs_sub_sat(start, ahead_of(a, b, k));
+        if (own < begin) begin = own;
+        if (start > last) last = start;
+        if (sooner > then) then = sooner;
     }
+    if (then < begin) then = begin;
+    b->sooner = last > then ? rs_sub_sat(last, then) : 0;
 }
 
 static rs_status run_bench(const asker *a, bench *b, rs_error *err)
@@ -136,7 +147,7 @@ static rs_status run_bench(const asker *a, bench *b, rs_error *err)
     RS_TRY(b->t.start ? rs_engine_replay_again(e, &b->w, &b->t, err)
                       : rs_engine_replay(e, &b->w, &b->t, err));
     rs_engine_step_ends(e, &b->t, b->ends);
-    find_later(a, b);
+    find_sooner(a, b);
     return RS_OK;
 }
 
@@ -157,7 +168,7 @@ static rs_status measure_before(asker *a, unsigned which, const rs_times *t, con
     for (size_t i = 0; i < a->n_ranges; i++) {
         size_t from, to;
         range_of(a, i, &from, &to);
-        rs_lengths_measure(a->r->engine, t, ends, NULL, from, to, scratch);
+        rs_lengths_measure(a->r->engine, t, ends, 0, from, to, scratch);
         was[i] = (rs_lengths){.n = scratch->n, .ns = rs_malloc((scratch->n + 1) * sizeof *was[i].ns)};
         if (!was[i].ns) return rs_fail_nomem(err, "a question");
         memcpy(was[i].ns, scratch->ns, scratch->n * sizeof *was[i].ns);
@@ -177,7 +188,7 @@ static rs_status run_contended(const asker *a, bench *b, const rs_contention *c,
         RS_TRY(rs_engine_replay_again(e, &b->w, &b->t, err));
     }
     rs_engine_step_ends(e, &b->t, b->ends);
-    find_later(a, b);
+    find_sooner(a, b);
     return RS_OK;
 }
 
@@ -190,7 +201,7 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
         size_t from, to;
         double l, h;
         range_of(a, i, &from, &to);
-        rs_lengths_measure(a->r->engine, &b->t, b->ends, b->later, from, to, &b->after);
+        rs_lengths_measure(a->r->engine, &b->t, b->ends, b->sooner, from, to, &b->after);
         if (of_steps || rs_lengths_of_few(&a->was[which][i], &b->after)) {
             double gain = rs_lengths_mean(&a->was[which][i]) - rs_lengths_mean(&b->after),
                    misfit = rs_lengths_misfit(&a->was[which][i], &b->after);
@@ -280,22 +291,13 @@ static rs_status apply_end(const asker *a, bench *b, const rs_what_if *q, unsign
     return status;
 }
 
-/* What the path of the recording does not know of. */
-static double most_later(const asker *a, const bench *b, size_t from, size_t to)
-{
-    int64_t most = 0;
-    for (size_t k = from; a->opening && k < to; k++)
-        if (b->later[k] > most) most = b->later[k];
-    return (double)most;
-}
-
 /* The answer for the i-th range but for its interval. */
 static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, size_t i)
 {
     const rs_engine *e = a->r->engine;
     size_t from, to;
     range_of(a, i, &from, &to);
-    rs_lengths_measure(e, &b->t, b->ends, b->later, from, to, &b->after);
+    rs_lengths_measure(e, &b->t, b->ends, b->sooner, from, to, &b->after);
     const rs_lengths *was = &a->was[a->recorded][i];
     double before = rs_lengths_mean(was) / 1e3, then = rs_lengths_mean(&b->after) / 1e3, gain = before - then;
     return (rs_foretold){
@@ -305,8 +307,8 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
         .gain = gain,
         .pct = before > 0 ? 100 * gain / before : NAN,
         .busy = rs_lengths_busy(e, &b->t, from, to, b->after.n, b->lanes) / 1e3,
-        .bound =
-            (rs_path_bound(a->r, &a->paths[i], &b->w) + most_later(a, b, from, to)) / 1e3 / (double)was->n,
+        /* the path of the recording does not know of what is before it */
+        .bound = (rs_path_bound(a->r, &a->paths[i], &b->w) + (double)b->sooner) / 1e3 / (double)was->n,
         .sampled = was->n > 1 && !rs_what_if_is_of_steps(q) && !rs_lengths_of_few(was, &b->after),
         /* a host without a GPU has nothing of a step that is not on the host */
         .annotated = rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
@@ -480,7 +482,7 @@ rs_status rs_asker_try(rs_asker *a, const rs_what_if *q, double *us, rs_error *e
     size_t n_changed;
     RS_TRY(edit_weights(a, b, q, &n_changed, err));
     RS_TRY(run_bench(a, b, err));
-    rs_lengths_measure(e, &b->t, b->ends, b->later, 0, e->n_ranks, &b->after);
+    rs_lengths_measure(e, &b->t, b->ends, b->sooner, 0, e->n_ranks, &b->after);
     *us = rs_lengths_mean(&b->after) / 1e3;
     return RS_OK;
 }
@@ -510,6 +512,29 @@ static const char *reason_of(const rs_replayed *r)
     return NULL;
 }
 
+/* How far a rank's host was ahead before the first step: when its GPU was done with what was launched before. Where nothing of that is recorded, as far
+ * as in the middle. The step that ends most like that is the rank's example. */
+static void find_example(rs_asker *a, size_t rank, bench *b)
+{
+    const rs_engine *e = a->r->engine;
+    const rs_times *t = &a->r->times;
+    const size_t n = rs_lengths_leads(e, t, rank, b->steps);
+    int64_t before = INT64_MIN, least = INT64_MAX;
+    if (!n) return;
+    a->like[rank] = SIZE_MAX;
+    for (uint32_t i = e->ahead_base[rank]; i < e->ahead_base[rank + 1]; i++)
+        if (rs_times_end(t, e->ahead[i]) > before) before = rs_times_end(t, e->ahead[i]);
+    const int64_t lead = rs_sub_sat(before, rs_engine_first_mark(e, t, rank));
+    for (size_t i = 0; before != INT64_MIN && i < n; i++) {
+        const int64_t own = rs_sub_sat(b->steps[i], lead), apart = own < 0 ? -own : own;
+        if (apart > least) continue;
+        least = apart;
+        a->like[rank] = i;
+        a->lead[rank] = b->steps[i];
+    }
+    if (before == INT64_MIN) a->lead[rank] = rs_median(b->steps, n);
+}
+
 /* Where first steps begin with a GPU that waits. */
 static rs_status find_openings(rs_asker *a, bench *b, rs_error *err)
 {
@@ -517,11 +542,12 @@ static rs_status find_openings(rs_asker *a, bench *b, rs_error *err)
     bool any = false;
     a->opening = rs_malloc((e->n_ranks + 1) * sizeof *a->opening);
     a->lead = rs_calloc(e->n_ranks + 1, sizeof *a->lead);
-    if (!a->opening || !a->lead) return rs_fail_nomem(err, "a question");
+    a->like = rs_calloc(e->n_ranks + 1, sizeof *a->like);
+    if (!a->opening || !a->lead || !a->like) return rs_fail_nomem(err, "a question");
     for (size_t k = 0; k < e->n_ranks; k++) {
         a->opening[k] = rs_lengths_opening(e, &a->r->times, k);
         if (a->opening[k] == RS_NO_NODE) continue;
-        a->lead[k] = rs_lengths_lead(e, &a->r->times, k, b->steps);
+        find_example(a, k, b);
         any = true;
     }
     if (any) return RS_OK;
@@ -602,7 +628,7 @@ void rs_asker_close(rs_asker *a)
         rs_free(a->was[k]);
     }
     for (size_t i = 0; a->paths && i < a->n_ranges; i++) rs_free(a->paths[i].items);
-    rs_free_all(a->benches, a->paths, a->opening, a->lead, a);
+    rs_free_all(a->benches, a->paths, a->opening, a->lead, a->like, a);
 }
 
 const char *rs_asker_reason(const rs_asker *a)

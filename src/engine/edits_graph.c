@@ -47,6 +47,10 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
 /* ---- graphs -------------------------------------------------------------------------------------------- */
 
 #define GRAPH_LAUNCH 10000 /* ns, where the trace has no graph */
+#define GRAPH_NODE                                                                                           \
+    100 /* ns that a graph's launch takes longer with each node: NVIDIA has 200 until CUDA 11.8, and 1 since 12.6 */
+#define GRAPH_GAP                                                                                            \
+    0.8 /* of a gap in a stream: between nodes of a graph it is 0.55 (NVIDIA, 3.4 instead of 3.8 us a kernel of 2.9) to 1 */
 
 /* By point: it launches work. */
 static void mark_launches(const rs_skeleton *s, uint8_t *launches)
@@ -70,26 +74,64 @@ bool rs_edit_graph_takes(const rs_skeleton *s, uint32_t edge, int64_t ns)
     return cost >= RS_COST_STREAM || rs_sub_sat(ns, s->base[edge]) < RS_HOST_GAP;
 }
 
-/* Points of a thread between two waits are a region. What the host does in one costs nothing but a graph's
+/* Where a thread goes on with what another one did, it is in the region of that one, or in none: the thread of the backward pass after a wait for
+ * the forward pass, and the main thread after the backward pass. */
+static void take_over(const rs_skeleton *s, uint32_t point, uint8_t *open)
+{
+    const uint16_t lane = rs_skeleton_at(s, point)->lane;
+    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++) {
+        const uint32_t from = s->source[k] >> 1;
+        if (from && !is_work(s, from) && rs_skeleton_at(s, from)->lane != lane)
+            open[lane] = open[rs_skeleton_at(s, from)->lane];
+    }
+}
+
+#define ACCIDENTS                                                                                            \
+    0.25 /* of a rank's steps: what happens more often is what the program does (find_hosts.c has the same for pauses) */
+
+/* Whether an edge is host time of a thread. */
+static bool is_host(const rs_skeleton *s, uint32_t edge, int64_t ns)
+{
+    return ns != RS_NO_EDGE && rs_edge_cost(s, edge) >= RS_COST_CALL && rs_edge_part(s, edge) == RS_PART_HOST;
+}
+
+static size_t name_of(const rs_skeleton *s, uint32_t point)
+{
+    const size_t name = rs_skeleton_at(s, point)->name;
+    return name < s->pool.strings.n ? name : s->pool.strings.n;
+}
+
+/* By name of points, how often a thread took too long before one for launching. NULL: out of memory. */
+static uint32_t *count_long(const rs_skeleton *s, const int64_t *weight)
+{
+    uint32_t *out = rs_calloc(s->pool.strings.n + 1, sizeof *out);
+    for (uint32_t i = 1; out && i < s->n; i++)
+        for (uint32_t k = s->first[i]; !is_work(s, i) && k < s->first[i + 1]; k++)
+            out[name_of(s, i)] += is_host(s, k, weight[k]) && weight[k] >= RS_HOST_GAP;
+    return out;
+}
+
+/* Points between two waits are a region. What the host does in one costs nothing but a graph's
  * launch at its first. Loaders are left as they are, and so is what takes so long between two calls that it is no launching:
- * an input pipeline, Python, a lock. */
+ * an input pipeline, Python, a lock. But what happens in few steps is an accident of the system, which strikes threads that launch for long. */
 static bool graph_rank(rs_editor *x, size_t r)
 {
     const rs_skeleton *s = x->e->ranks[r];
     int64_t *weight = x->w->edge + x->e->edge_base[r];
-    uint8_t *launches = rs_calloc(s->n + 1, 1), *open = rs_calloc(s->n_lanes + 1, 1);
-    if (!launches || !open) {
-        rs_free_all(launches, open);
-        return false;
-    }
-    int64_t launch = s->all.typical[RS_COST_INSIDE + RS_WORK_GRAPH];
-    if (launch <= 0) launch = GRAPH_LAUNCH;
+    RS_LOCAL uint8_t *launches = rs_calloc(s->n + 1, 1), *open = rs_calloc(s->n_lanes + 1, 1);
+    RS_LOCAL int64_t **first =
+        rs_calloc(s->n_lanes + 1, sizeof *first); /* by lane: what its graph's launch waits for */
+    RS_LOCAL uint32_t *n_long = count_long(s, weight);
+    if (!launches || !open || !first || !n_long) return false;
+    const int64_t shown = s->all.typical[RS_COST_INSIDE + RS_WORK_GRAPH],
+                  launch = shown > 0 ? shown : GRAPH_LAUNCH;
     mark_launches(s, launches);
     for (uint32_t i = 1; i < s->n; i++) {
         if (is_work(s, i)) {
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
                 if (weight[k] == RS_NO_EDGE || !rs_edit_graph_takes(s, k, weight[k])) continue;
                 int64_t least = s->all.least[rs_edge_cost(s, k)] > 0 ? s->all.least[rs_edge_cost(s, k)] : 0;
+                if (rs_edge_cost(s, k) >= RS_COST_STREAM) least = rs_int_of(GRAPH_GAP * (double)least);
                 if (least < weight[k]) rs_edit_change(x, &weight[k], least);
             }
             continue;
@@ -99,17 +141,22 @@ static bool graph_rank(rs_editor *x, size_t r)
             *in_region = 0;
             continue;
         }
+        take_over(s, i, open);
         bool begins = !*in_region && launches[i];
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            if (weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) < RS_COST_CALL ||
-                rs_edge_part(s, k) != RS_PART_HOST)
-                continue;
-            if (*in_region && weight[k] < RS_HOST_GAP) rs_edit_change(x, &weight[k], 0);
-            if (begins) rs_edit_change(x, &weight[k], rs_add_sat(weight[k], launch));
+            if (!is_host(s, k, weight[k])) continue;
+            if (*in_region &&
+                (weight[k] < RS_HOST_GAP || n_long[name_of(s, i)] <= ACCIDENTS * (double)s->n_steps))
+                rs_edit_change(x, &weight[k], 0);
+            if (!begins) continue;
+            rs_edit_change(x, &weight[k], rs_add_sat(weight[k], launch));
+            first[rs_skeleton_at(s, i)->lane] = &weight[k];
         }
-        if (launches[i]) *in_region = 1;
+        if (!launches[i]) continue;
+        int64_t *node = first[rs_skeleton_at(s, i)->lane];
+        if (node && shown <= 0) rs_weights_set(x->w, node, rs_add_sat(*node, GRAPH_NODE));
+        *in_region = 1;
     }
-    rs_free_all(launches, open);
     return true;
 }
 
@@ -367,6 +414,7 @@ void rs_edit_save_launches(rs_editor *x, uint32_t k)
 #define SLOW_WITHIN 100  /* NVLink 3.0 at a third of its speed */
 #define SLOW_BETWEEN 25  /* 200 Gb/s a GPU */
 #define USUAL_HOST 8     /* GPUs, where hosts are not known */
+#define APART 50000      /* ns: clocks of ranks differ by more on different hosts alone */
 
 int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between)
 {
@@ -381,13 +429,25 @@ int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool
                       : INT64_MAX;
 }
 
+/* Whether clocks of ranks show that they are on several hosts: processes of one read the same clock. */
+static bool clocks_differ(const rs_engine *e, const rs_coll_instance *c)
+{
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (uint32_t i = c->first; e->coll.clocks && i < c->first + c->n; i++) {
+        const rs_coll_clock *clock = &e->coll.clocks[e->coll.arrivals[i].rank];
+        if (clock->offset < low) low = clock->offset;
+        if (clock->offset > high) high = clock->offset;
+    }
+    return low < high && rs_sub_sat(high, low) > APART;
+}
+
 bool rs_edit_is_between_hosts(const rs_engine *e, const rs_coll_instance *c)
 {
     const char *first = NULL;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_rank *rank = e->comm[e->coll.arrivals[i].rank];
         const char *host = rs_pool_text(&rank->pool, rank->host);
-        if (!host) return c->n > USUAL_HOST;
+        if (!host) return c->n > USUAL_HOST || clocks_differ(e, c);
         if (first && strcmp(first, host) != 0) return true;
         first = host;
     }

@@ -16,14 +16,13 @@ size_t rs_lengths_n(const rs_engine *e, size_t from, size_t to)
 }
 
 /* When the first step of the ranks begins. *moment: that it begins with, RS_NO_CAUSE: an annotation. */
-static int64_t begin_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to,
-                              const int64_t *later, uint32_t *moment)
+static int64_t begin_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to, uint32_t *moment)
 {
     int64_t begin = INT64_MAX;
     *moment = RS_NO_CAUSE;
     for (size_t k = from; k < to; k++) {
         uint32_t own;
-        int64_t at = rs_add_sat(rs_engine_begin(e, t, k, &own), later ? later[k] : 0);
+        int64_t at = rs_engine_begin(e, t, k, &own);
         if (at >= begin) continue;
         begin = at;
         *moment = own;
@@ -31,12 +30,13 @@ static int64_t begin_of_ranks(const rs_engine *e, const rs_times *t, size_t from
     return begin;
 }
 
-void rs_lengths_measure(const rs_engine *e, const rs_times *t, const int64_t *ends, const int64_t *later,
+void rs_lengths_measure(const rs_engine *e, const rs_times *t, const int64_t *ends, int64_t sooner,
                         size_t from, size_t to, rs_lengths *out)
 {
     uint32_t moment;
     size_t n = rs_lengths_n(e, from, to);
-    int64_t before = begin_of_ranks(e, t, from, to, later, &moment);
+    int64_t before = begin_of_ranks(e, t, from, to, &moment);
+    int64_t others = 0;
     out->n = n ? n : 1;
     for (size_t s = 0; s < out->n; s++) {
         int64_t end = INT64_MIN;
@@ -45,8 +45,13 @@ void rs_lengths_measure(const rs_engine *e, const rs_times *t, const int64_t *en
             if (own > end) end = own;
         }
         out->ns[s] = rs_sub_sat(end, before);
+        if (s) others = rs_add_sat(others, out->ns[s]);
         before = end;
     }
+    if (sooner <= 0 || out->n < 2) return;
+    others /= (int64_t)(out->n - 1);
+    const int64_t first = rs_sub_sat(out->ns[0], sooner);
+    if (out->ns[0] > others) out->ns[0] = first > others ? first : others;
 }
 
 double rs_lengths_mean(const rs_lengths *l)
@@ -80,7 +85,7 @@ uint32_t rs_lengths_opening(const rs_engine *e, const rs_times *t, size_t rank)
     return waits ? base + first : RS_NO_NODE;
 }
 
-int64_t rs_lengths_lead(const rs_engine *e, const rs_times *t, size_t rank, int64_t *ends)
+size_t rs_lengths_leads(const rs_engine *e, const rs_times *t, size_t rank, int64_t *ends)
 {
     const rs_skeleton *s = e->ranks[rank];
     const uint32_t base = e->node_base[rank];
@@ -91,9 +96,9 @@ int64_t rs_lengths_lead(const rs_engine *e, const rs_times *t, size_t rank, int6
             ends[s->step[i]] = rs_times_end(t, base + i);
     for (size_t k = 0; k + 1 < s->n_steps; k++) {
         const int64_t on_host = rs_add_sat(rs_times_end(t, base + s->steps[k].last), s->steps[k].tail);
-        ends[k] = ends[k] > on_host ? rs_sub_sat(ends[k], on_host) : 0;
+        ends[k] = ends[k] == INT64_MIN ? 0 : rs_sub_sat(ends[k], on_host);
     }
-    return rs_median(ends, s->n_steps - 1);
+    return s->n_steps - 1;
 }
 
 /* ---- intervals ----------------------------------------------------------------------------------------- */
@@ -232,7 +237,7 @@ double rs_lengths_busy(const rs_engine *e, const rs_times *t, size_t from, size_
                        int64_t *lanes)
 {
     uint32_t first;
-    const int64_t begin = begin_of_ranks(e, t, from, to, NULL, &first),
+    const int64_t begin = begin_of_ranks(e, t, from, to, &first),
                   end = rs_moment_time(t, end_of_ranks(e, t, from, to));
     int64_t most = 0;
     for (size_t k = from; k < to; k++) {
@@ -262,7 +267,7 @@ rs_status rs_path_find(const rs_replayed *r, size_t from, size_t to, rs_path *ou
     int64_t begin = INT64_MAX;
     *out = (rs_path){0};
     uint32_t moment = end_of_ranks(e, &r->times, from, to), first;
-    begin_of_ranks(e, &r->times, from, to, NULL, &first);
+    begin_of_ranks(e, &r->times, from, to, &first);
     for (size_t k = from; k < to; k++) {
         int64_t mark = rs_engine_first_mark(e, &r->times, k);
         if (mark < begin) begin = mark;
@@ -291,7 +296,7 @@ const char *rs_path_bound_by(const rs_engine *e, const rs_weights *w, const rs_t
                              size_t to)
 {
     uint32_t first, moment = end_of_ranks(e, t, from, to);
-    int64_t begin = begin_of_ranks(e, t, from, to, NULL, &first), time[RS_N_PARTS] = {0};
+    int64_t begin = begin_of_ranks(e, t, from, to, &first), time[RS_N_PARTS] = {0};
     size_t best = 0;
     while (rs_moment_time(t, moment) > begin) {
         rs_link l = rs_engine_link(e, w, t, moment);

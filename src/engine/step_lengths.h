@@ -13,16 +13,16 @@ typedef struct rs_lengths {
 
 /* Steps that the ranks [from, to) all have. */
 size_t rs_lengths_n(const rs_engine *engine, size_t from, size_t to);
-/* Room in out->ns for the steps of any rank, at least one. ends: of rs_engine_step_ends. later: by rank, by how much later its first step begins;
- * NULL: not at all. */
-void rs_lengths_measure(const rs_engine *engine, const rs_times *times, const int64_t *ends,
-                        const int64_t *later, size_t from, size_t to, rs_lengths *out);
+/* Room in out->ns for the steps of any rank, at least one. ends: of rs_engine_step_ends. sooner: by how much the first step is shorter at most: it begins
+ * as the others do then, so it is not shorter than they are on average. */
+void rs_lengths_measure(const rs_engine *engine, const rs_times *times, const int64_t *ends, int64_t sooner,
+                        size_t from, size_t to, rs_lengths *out);
 
 /* The work that the first step of a rank waits for at its beginning, of a GPU that does nothing until then; RS_NO_NODE: it has no such. */
 uint32_t rs_lengths_opening(const rs_engine *engine, const rs_times *times, size_t rank);
-/* By how much a rank's host is ahead of its GPU where a step ends, ns: in the middle one of its steps but for the last. ends: room for its steps. Linear
- * in its nodes. */
-int64_t rs_lengths_lead(const rs_engine *engine, const rs_times *times, size_t rank, int64_t *ends);
+/* By how much a rank's host is ahead of its GPU where its steps but for the last end, ns, less than 0 where it is behind; how many these are. out: room
+ * for its steps. Linear in its nodes. */
+size_t rs_lengths_leads(const rs_engine *engine, const rs_times *times, size_t rank, int64_t *out);
 double rs_lengths_mean(const rs_lengths *lengths);
 /* The mean length of the annotations of those steps on the host, us; NaN: there are none. */
 double rs_lengths_annotated(const rs_engine *engine, size_t from, size_t to);

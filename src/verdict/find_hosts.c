@@ -619,7 +619,11 @@ rs_status rs_find_allocation(const rs_judged *job, const rs_fault_kind *fault, r
     return rs_candidate_add(out, &c, ok, err);
 }
 
-/* How much faster pinned memory is cannot be seen in the trace; it is twice as fast at least, and three times at most. */
+/* How much faster pinned memory is cannot be seen in the trace; it is twice as fast at least, and three times at most: copies take the middle of a third
+ * and a half. */
+#define PINNED 0.4167
+#define PINNED_DOUBT 0.0833 /* either way */
+
 rs_status rs_find_pageable_copy(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                 const char **lacks, rs_error *err)
 {
@@ -645,7 +649,7 @@ rs_status rs_find_pageable_copy(const rs_judged *job, const rs_fault_kind *fault
         all += ns;
         if (waits) c.facts.among = "them";
         if (waits) rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, ways[k], strlen(ways[k]), false);
-        rs_expr *copies = rs_what_if_scale_by(&c.edits, 0.4);
+        rs_expr *copies = rs_what_if_scale_by(&c.edits, PINNED);
         rs_selector_word(copies, RS_SELECT_CLASS, RS_CLASS_OF_MEMORY);
         rs_selector_text(copies, RS_SELECT_NAME, RS_OP_HAS, ways[k], strlen(ways[k]));
     }
@@ -653,6 +657,6 @@ rs_status rs_find_pageable_copy(const rs_judged *job, const rs_fault_kind *fault
     if (all <= 0) return RS_OK;
     c.facts.ms = all / 1e6 / steps;
     c.excess = all / 1e3 / steps;
-    c.doubt = 0.1 * c.excess;
+    c.doubt = PINNED_DOUBT * c.excess;
     return rs_candidate_add(out, &c, true, err);
 }

@@ -150,7 +150,7 @@ static bool take_row(const rs_judged_row *row, rs_verdict *v, rs_arena *arena)
     v->gain_pct = a->pct;
     v->gain_low_pct = 100 * a->low / a->before;
     v->gain_high_pct = 100 * a->high / a->before;
-    v->bound_us = row->bound;
+    v->bound_us = row->answer.bound;
     v->text = keep(arena, &sentence);
     v->claim = keep(arena, &claim);
     v->remedy = c->fault->remedy;

@@ -1597,6 +1597,18 @@ static void test_assumed_contention(void **state)
     close_job(&j);
 }
 
+static const rs_skeleton *close_builder(builder *b)
+{
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b->e, NULL, b->e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    rs_trace_clear(&trace);
+    rs_events_free(b->e);
+    return s;
+}
+
 /* Steps whose host launches too slowly, and waits `late` us before the first one. */
 static const rs_skeleton *make_slow_host(int64_t late)
 {
@@ -1613,14 +1625,7 @@ static const rs_skeleton *make_slow_host(int64_t late)
             add_kernel(&b, "work", 0, 7, at + 6 * US, 50 * US, step * 10 + k + 1);
         }
     }
-    rs_trace trace;
-    rs_skeleton *s = NULL;
-    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
-    rs_trace_init(&trace, b.e, NULL, b.e->n);
-    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
-    rs_trace_clear(&trace);
-    rs_events_free(b.e);
-    return s;
+    return close_builder(&b);
 }
 
 /* Where the host would run ahead it would have done so before the recording began, too: then the GPU is not idle while the first step begins. What the host
@@ -1642,9 +1647,49 @@ static void test_ahead_of_first_step(void **state)
     }
 }
 
+/* A host that launches four kernels of 50 us a step, 100 us apart, and waits for 2 ms before the third one in the first n_held steps. */
+static const rs_skeleton *make_held(int n_held)
+{
+    builder b = builder_create();
+    int64_t t = 0;
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        const int64_t begin = t;
+        for (int k = 0; k < 4; k++) {
+            t += 100 * US + (k == 2 && step < n_held ? 2000 * US : 0);
+            add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 1, MAIN, t, 5 * US);
+            add_arg(&b, RS_COL_CORRELATION, step * 10 + k + 1);
+            add_kernel(&b, "work", 0, 7, t + 6 * US, 50 * US, step * 10 + k + 1);
+        }
+        t += 10 * US;
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t, 100 * US);
+        t += 110 * US;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, begin, t - begin);
+    }
+    return close_builder(&b);
+}
+
+/* What a thread waits for in each step is what the program does, and no graph takes it away; what it waits for once is no program. */
+static void test_graphs_of_held_threads(void **state)
+{
+    (void)state;
+    for (int held = 0; held <= STEPS; held += held ? STEPS - 1 : 1) {
+        job j = {.n = 1, .rank_of = {10}, .ranks = {make_held(held)}};
+        double plain;
+        open_ranks(&j);
+        const rs_foretold a = ask(&j, "graphs", &plain);
+        /* what comes before the first launch, a graph's launch of four nodes, four kernels, the synchronization */
+        const double kept = held == STEPS ? 2000 : 0;
+        assert_true(fabs(a.after - kept - 374.4) < 0.1);
+        close_job(&j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graphs_of_held_threads),
         cmocka_unit_test(test_assumed_contention),
         cmocka_unit_test(test_ahead_of_first_step),
         cmocka_unit_test(test_meetings),
