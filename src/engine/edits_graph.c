@@ -47,10 +47,12 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
 /* ---- graphs -------------------------------------------------------------------------------------------- */
 
 #define GRAPH_LAUNCH 10000 /* ns, where the trace has no graph */
-#define GRAPH_NODE                                                                                           \
-    100 /* ns that a graph's launch takes longer with each node: NVIDIA has 200 until CUDA 11.8, and 1 since 12.6 */
-#define GRAPH_GAP                                                                                            \
-    0.8 /* of a gap in a stream: between nodes of a graph it is 0.55 (NVIDIA, 3.4 instead of 3.8 us a kernel of 2.9) to 1 */
+/* ns that a graph's launch takes longer with each node. NVIDIA names 200 for CUDA 11.8 and 1 for 12.6 ("Constant Time Launch for
+ * Straight-Line CUDA Graphs", 2024). */
+#define GRAPH_NODE 100
+/* Of a gap in a stream. Between nodes of a graph it is 0.55 of it (3.4 instead of 3.8 us a kernel of 2.9: "Getting Started with CUDA
+ * Graphs", NVIDIA, 2019) to 1. */
+#define GRAPH_GAP 0.8
 
 /* By point: it launches work. */
 static void mark_launches(const rs_skeleton *s, uint8_t *launches)
