@@ -2,12 +2,14 @@
 import json
 
 
-def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2):
+def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses={}, teams=None, team=0, slow_team=None):
     """A step: the host prepares for `host` us and launches a, another kernel on a stream of its own, b and an all-reduce; a and b follow each other, when
-    all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a and
-    host: of all ranks, or of each. All times are us, and so is what is known of the job: a step takes as long on each rank."""
+    all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a, b and
+    host: of all ranks, or of each; pauses: what the host of (rank, step) takes more. teams: lists of ranks that first meet in an all-reduce of their own, of
+    `team` us, or of slow_team's us (index, us), before a. All times are us, and so is what is known of the job: a step takes as long on each rank."""
     folder.mkdir()
-    a, host = ([x] * ranks if not isinstance(x, (list, tuple)) else x for x in (a, host))
+    a, b, host = ([x] * ranks if not isinstance(x, (list, tuple)) else x for x in (a, b, host))
+    of_team = {r: k for k, members in enumerate(teams or ()) for r in members}
     begin, events = [1000.0] * ranks, [[] for _ in range(ranks)]
 
     def add(rank, category, name, start, length, tid=7, pid=7, **args):
@@ -16,9 +18,19 @@ def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2):
     for step in range(steps):
         last = []
         for r in range(ranks):
-            now, ends = begin[r] + 1 + host[r], {7: 0, 8: 0}
-            add(r, "cpu_op", "aten::prep", begin[r] + 1, host[r])
-            for k, (name, stream, length) in enumerate((("a", 7, a[r]), ("shadow", 8, shadow), ("b", 7, b), (None, 20, 0))):
+            prepares = host[r] + pauses.get((r, step), 0)
+            now, ends = begin[r] + 1 + prepares, {7: 0, 8: 0}
+            add(r, "cpu_op", "aten::prep", begin[r] + 1, prepares)
+            if r in of_team:
+                k, members = of_team[r], teams[of_team[r]]
+                add(r, "cuda_runtime", "cudaLaunchKernel", now, 4, correlation=50000 + step)
+                # all are there at once where their hosts take as long
+                length = slow_team[1] if slow_team and k == slow_team[0] else team
+                ends[7] = now + 6 + length
+                add(r, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", now + 6, length, 7, 0, device=0, stream=7, correlation=50000 + step, **{"Collective name": "allreduce", "In msg nelems": 500000, "Out msg nelems": 500000, "Group size": len(members), "dtype": "Float",
+                    "Process Group Name": str(1 + k), "Process Group Description": "team", "Process Group Ranks": str(members), "Seq": step})
+                now += 5
+            for k, (name, stream, length) in enumerate((("a", 7, a[r]), ("shadow", 8, shadow), ("b", 7, b[r]), (None, 20, 0))):
                 add(r, "cuda_runtime", "cudaLaunchKernel", now, 4, correlation=10 * step + k + 1)
                 start = max(now + 6, ends[stream] + 1) if name else max(now + 6, ends[7] + 2)
                 if name:
