@@ -51,3 +51,35 @@ def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses=
         (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
             "rank": r, "world_size": ranks}, "traceEvents": events[r]}))
     return folder
+
+
+def experts_job(folder, loads, dispatch, combine, host=100, steps=6):
+    """A step: the host prepares for `host` us and launches on one stream a dispatch, a rank's experts and a combine; both exchanges begin together and take as long as
+    they are told; the host waits for all. loads: what the experts of each rank take, us."""
+    folder.mkdir()
+    ranks, begin = len(loads), 1000.0
+    events = [[] for _ in loads]
+    for step in range(steps):
+        start = begin + 1 + host + 6
+        met = start + dispatch
+        over = met + 1 + max(loads) + 1 + combine
+        for r, load in enumerate(loads):
+            def add(category, name, at, length, tid, pid, **args):
+                events[r].append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": at, "dur": length, "args": args})
+
+            exchange = {"Collective name": "all_to_allv", "In msg nelems": 500000, "Out msg nelems": 500000, "Group size": ranks, "dtype": "Float",
+                        "Process Group Name": "7", "Process Group Description": "EXPERTS", "Process Group Ranks": str(list(range(ranks)))}
+            add("cpu_op", "aten::prep", begin + 1, host, 7, 7)
+            work = (("ncclDevKernel_SendRecv(x)", start, met, dict(exchange, Seq=2 * step)), ("experts", met + 1, met + 1 + load, {}),
+                    ("ncclDevKernel_SendRecv(x)", met + 2 + load, over, dict(exchange, Seq=2 * step + 1)))
+            for k, (name, at, end, args) in enumerate(work):
+                add("cuda_runtime", "cudaLaunchKernel", begin + 1 + host + 5 * k, 4, 7, 7, correlation=10 * step + k + 1)
+                add("kernel", name, at, end - at, 20, 0, device=0, stream=20, correlation=10 * step + k + 1, **args)
+            wait = begin + 1 + host + 15
+            add("cuda_runtime", "cudaDeviceSynchronize", wait, over + 3 - wait, 7, 7, correlation=100000 + step)
+            add("user_annotation", "ProfilerStep#%d" % step, begin, over + 13 - begin, 7, 7)
+        begin = over + 14
+    for r, of in enumerate(events):
+        (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
+            "rank": r, "world_size": ranks}, "traceEvents": of}))
+    return folder
