@@ -54,8 +54,8 @@ def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses=
 
 
 def experts_job(folder, loads, dispatch, combine, host=100, steps=6):
-    """A step: the host prepares for `host` us and launches on one stream a dispatch, a rank's experts and a combine; both exchanges begin together and take as long as
-    they are told; the host waits for all. loads: what the experts of each rank take, us."""
+    """A step: the host prepares for `host` us and launches on one stream a dispatch, a rank's experts and a combine; both exchanges begin together and take `dispatch`
+    and `combine` us; the host waits for all. loads: what the experts of each rank take, us."""
     folder.mkdir()
     ranks, begin = len(loads), 1000.0
     events = [[] for _ in loads]
