@@ -2,11 +2,11 @@
 import json
 
 
-def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses={}, teams=None, team=0, slow_team=None):
+def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses={}, teams=None, team=0, slow_team=None, loads=None):
     """A step: the host prepares for `host` us and launches a, another kernel on a stream of its own, b and an all-reduce; a and b follow each other, when
     all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a, b and
     host: of all ranks, or of each; pauses: what the host of (rank, step) takes more. teams: lists of ranks that first meet in an all-reduce of their own, of
-    `team` us, or of slow_team's us (index, us), before a. All times are us, and so is what is known of the job: a step takes as long on each rank."""
+    `team` us, or of slow_team's us (index, us), before a. loads: what each rank's data loader takes before its host prepares. All times are us, and so is what is known of the job: a step takes as long on each rank."""
     folder.mkdir()
     a, b, host = ([x] * ranks if not isinstance(x, (list, tuple)) else x for x in (a, b, host))
     of_team = {r: k for k, members in enumerate(teams or ()) for r in members}
@@ -20,7 +20,10 @@ def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses=
         for r in range(ranks):
             prepares = host[r] + pauses.get((r, step), 0)
             now, ends = begin[r] + 1 + prepares, {7: 0, 8: 0}
-            add(r, "cpu_op", "aten::prep", begin[r] + 1, prepares)
+            if loads:
+                add(r, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", begin[r] + 1, loads[r])
+                now += loads[r]
+            add(r, "cpu_op", "aten::prep", now - prepares, prepares)
             if r in of_team:
                 k, members = of_team[r], teams[of_team[r]]
                 add(r, "cuda_runtime", "cudaLaunchKernel", now, 4, correlation=50000 + step)
