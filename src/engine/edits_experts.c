@@ -97,7 +97,7 @@ static double load_then(const double *load, size_t n, size_t i, size_t ranks, rs
         for (size_t k = 0; k < together; k++) sum += load[first + k];
         return sum / (double)together;
     }
-    if (end == RS_END_SHORT) return mean;
+    if (end == RS_END_SHORT && ranks > n) return mean;
     if (end == RS_END_LONG && load[i] > mean) return mean + (load[i] - mean) * (double)ranks / (double)n;
     return load[i];
 }

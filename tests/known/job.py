@@ -2,12 +2,14 @@
 import json
 
 
-def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2):
+def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses={}, teams=None, team=0, slow_team=None, loads=None):
     """A step: the host prepares for `host` us and launches a, another kernel on a stream of its own, b and an all-reduce; a and b follow each other, when
-    all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a and
-    host: of all ranks, or of each. All times are us, and so is what is known of the job: a step takes as long on each rank."""
+    all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a, b and
+    host: of all ranks, or of each; pauses: what the host of (rank, step) takes more. teams: lists of ranks that first meet in an all-reduce of their own, of
+    `team` us, or of slow_team's us (index, us), before a. loads: what each rank's data loader takes before its host prepares. All times are us, and so is what is known of the job: a step takes as long on each rank."""
     folder.mkdir()
-    a, host = ([x] * ranks if not isinstance(x, (list, tuple)) else x for x in (a, host))
+    a, b, host = ([x] * ranks if not isinstance(x, (list, tuple)) else x for x in (a, b, host))
+    of_team = {r: k for k, members in enumerate(teams or ()) for r in members}
     begin, events = [1000.0] * ranks, [[] for _ in range(ranks)]
 
     def add(rank, category, name, start, length, tid=7, pid=7, **args):
@@ -16,9 +18,22 @@ def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2):
     for step in range(steps):
         last = []
         for r in range(ranks):
-            now, ends = begin[r] + 1 + host[r], {7: 0, 8: 0}
-            add(r, "cpu_op", "aten::prep", begin[r] + 1, host[r])
-            for k, (name, stream, length) in enumerate((("a", 7, a[r]), ("shadow", 8, shadow), ("b", 7, b), (None, 20, 0))):
+            prepares = host[r] + pauses.get((r, step), 0)
+            now, ends = begin[r] + 1 + prepares, {7: 0, 8: 0}
+            if loads:
+                add(r, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", begin[r] + 1, loads[r])
+                now += loads[r]
+            add(r, "cpu_op", "aten::prep", now - prepares, prepares)
+            if r in of_team:
+                k, members = of_team[r], teams[of_team[r]]
+                add(r, "cuda_runtime", "cudaLaunchKernel", now, 4, correlation=50000 + step)
+                # all are there at once where their hosts take as long
+                length = slow_team[1] if slow_team and k == slow_team[0] else team
+                ends[7] = now + 6 + length
+                add(r, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", now + 6, length, 7, 0, device=0, stream=7, correlation=50000 + step, **{"Collective name": "allreduce", "In msg nelems": 500000, "Out msg nelems": 500000, "Group size": len(members), "dtype": "Float",
+                    "Process Group Name": str(1 + k), "Process Group Description": "team", "Process Group Ranks": str(members), "Seq": step})
+                now += 5
+            for k, (name, stream, length) in enumerate((("a", 7, a[r]), ("shadow", 8, shadow), ("b", 7, b[r]), (None, 20, 0))):
                 add(r, "cuda_runtime", "cudaLaunchKernel", now, 4, correlation=10 * step + k + 1)
                 start = max(now + 6, ends[stream] + 1) if name else max(now + 6, ends[7] + 2)
                 if name:
@@ -38,4 +53,36 @@ def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2):
     for r in range(ranks):
         (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
             "rank": r, "world_size": ranks}, "traceEvents": events[r]}))
+    return folder
+
+
+def experts_job(folder, loads, dispatch, combine, host=100, steps=6):
+    """A step: the host prepares for `host` us and launches on one stream a dispatch, a rank's experts and a combine; both exchanges begin together and take `dispatch`
+    and `combine` us; the host waits for all. loads: what the experts of each rank take, us."""
+    folder.mkdir()
+    ranks, begin = len(loads), 1000.0
+    events = [[] for _ in loads]
+    for step in range(steps):
+        start = begin + 1 + host + 6
+        met = start + dispatch
+        over = met + 1 + max(loads) + 1 + combine
+        for r, load in enumerate(loads):
+            def add(category, name, at, length, tid, pid, **args):
+                events[r].append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": at, "dur": length, "args": args})
+
+            exchange = {"Collective name": "all_to_allv", "In msg nelems": 500000, "Out msg nelems": 500000, "Group size": ranks, "dtype": "Float",
+                        "Process Group Name": "7", "Process Group Description": "EXPERTS", "Process Group Ranks": str(list(range(ranks)))}
+            add("cpu_op", "aten::prep", begin + 1, host, 7, 7)
+            work = (("ncclDevKernel_SendRecv(x)", start, met, dict(exchange, Seq=2 * step)), ("experts", met + 1, met + 1 + load, {}),
+                    ("ncclDevKernel_SendRecv(x)", met + 2 + load, over, dict(exchange, Seq=2 * step + 1)))
+            for k, (name, at, end, args) in enumerate(work):
+                add("cuda_runtime", "cudaLaunchKernel", begin + 1 + host + 5 * k, 4, 7, 7, correlation=10 * step + k + 1)
+                add("kernel", name, at, end - at, 20, 0, device=0, stream=20, correlation=10 * step + k + 1, **args)
+            wait = begin + 1 + host + 15
+            add("cuda_runtime", "cudaDeviceSynchronize", wait, over + 3 - wait, 7, 7, correlation=100000 + step)
+            add("user_annotation", "ProfilerStep#%d" % step, begin, over + 13 - begin, 7, 7)
+        begin = over + 14
+    for r, of in enumerate(events):
+        (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
+            "rank": r, "world_size": ranks}, "traceEvents": of}))
     return folder
