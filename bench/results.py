@@ -6,7 +6,7 @@ RESULTS = ROOT / "bench" / "RESULTS.md"
 
 # Why a target is missed, by how the row's name begins: what is known of it, or that it is not known.
 VERDICT = ("it begins with the judge's verdict, for which the job's graph is built and replayed for each question that the judge asks: "
-           "in a profile of `summary` (Callgrind, 35 MB) 55 % of all instructions are the judge, 25 % the graph, 14 % the load; `--no-verdict` goes without")
+           "in a profile of `summary` (Callgrind, 50 MB) 32 % of all instructions are the judge, 38 % the graph, 23 % the load; `--no-verdict` goes without")
 WHY = {
     "all arguments, 1 thread": "a load keeps every event's numbers, names and arguments in columns, and pays for their memory; the walk reads one number an event and keeps nothing",
     "all arguments, 2 threads": "as with one thread; and what one thread reads and clears for all of them is not halved: two threads take 0.6 to 0.75 of the time of one",

@@ -379,23 +379,30 @@ static bool takes_part(const asker *a, const rs_what_if *q, unsigned chain)
     return chain == REPLAY_GROWS ? asks_sizes(q) : a->infer || !(chain & REPLAY_INFERS);
 }
 
-/* All questions to one replay, then those to the next, so that weights are seldom made. The recorded one comes last: questions
- * that follow begin with it. */
-static rs_status run_chain(void *context, size_t at, unsigned worker, rs_error *err)
+static rs_status run_chain(const asking *x, size_t item, unsigned chain, unsigned worker, rs_error *err)
 {
-    asking *x = context;
-    asker *a = x->a;
-    rs_asked *asked = &x->items[at % x->n];
-    unsigned chain = (a->recorded + 1 + (unsigned)(at / x->n)) % N_CHAINS;
-    const size_t item = at % x->n * N_CHAINS + chain;
-    double *low = x->low + item * a->n_ranges, *high = x->high + item * a->n_ranges;
-    for (size_t i = 0; i < a->n_ranges; i++) {
-        low[i] = INFINITY;
-        high[i] = -INFINITY;
-    }
-    if (!takes_part(a, asked->question, chain)) return RS_OK;
-    return chain == a->recorded ? ask_recorded(a, &a->benches[worker], asked, low, high, err)
-                                : ask_under(a, &a->benches[worker], asked, chain, low, high, err);
+    const size_t at = (item * N_CHAINS + chain) * x->a->n_ranges;
+    bench *b = &x->a->benches[worker];
+    return chain == x->a->recorded
+               ? ask_recorded(x->a, b, &x->items[item], x->low + at, x->high + at, err)
+               : ask_under(x->a, b, &x->items[item], chain, x->low + at, x->high + at, err);
+}
+
+static rs_status run_recorded(void *context, size_t item, unsigned worker, rs_error *err)
+{
+    const asking *x = context;
+    return run_chain(x, item, x->a->recorded, worker, err);
+}
+
+/* All questions to one replay, then those to the next, so that weights are seldom made. */
+static rs_status run_others(void *context, size_t at, unsigned worker, rs_error *err)
+{
+    const asking *x = context;
+    const size_t item = at % x->n;
+    const unsigned chain = (x->a->recorded + 1 + (unsigned)(at / x->n)) % N_CHAINS;
+    const rs_asked *asked = &x->items[item];
+    if (asked->stopped || !asked->n_changed || !takes_part(x->a, asked->question, chain)) return RS_OK;
+    return run_chain(x, item, chain, worker, err);
 }
 
 /* The other replays without a question, on first need. */
@@ -454,6 +461,31 @@ rs_status rs_asker_bound(rs_asker *a, rs_asked *items, size_t n, rs_error *err)
     return rs_workers_run(n, a->n_benches, bound_item, &x, err);
 }
 
+/* The recorded replay comes first: it says what is gained, and the others only that less of it is certain. */
+static rs_status ask_all(asking *x, size_t n_numbers, rs_error *err)
+{
+    const unsigned workers = x->a->n_benches;
+    bool any = false;
+    for (size_t i = 0; i < n_numbers; i++) {
+        x->low[i] = INFINITY;
+        x->high[i] = -INFINITY;
+    }
+    RS_TRY(rs_workers_run(x->n, workers, run_recorded, x, err));
+    for (size_t i = 0; i < x->n; i++) {
+        rs_asked *asked = &x->items[i];
+        settle(x, i);
+        asked->stopped = asked->may_stop && asked->n_changed &&
+                         (asked->answers->gain <= asked->least || asked->answers->low <= asked->certain);
+        any = any || (asked->n_changed && !asked->stopped);
+    }
+    if (!any) return RS_OK;
+    RS_TRY(rs_workers_run(N_REPLAYS, workers, run_before, x->a, err));
+    RS_TRY(rs_workers_run(x->n * (N_CHAINS - 1), workers, run_others, x, err));
+    for (size_t i = 0; i < x->n; i++)
+        if (!x->items[i].stopped) settle(x, i);
+    return RS_OK;
+}
+
 rs_status rs_asker_ask(rs_asker *a, rs_asked *items, size_t n, rs_error *err)
 {
     size_t n_numbers = n * N_CHAINS * a->n_ranges + 1;
@@ -465,12 +497,9 @@ rs_status rs_asker_ask(rs_asker *a, rs_asked *items, size_t n, rs_error *err)
             items[i].refused = items[i].n_changed ? a->reason : "nothing in the traces is what it names";
         return RS_OK;
     }
-    RS_TRY(rs_workers_run(N_REPLAYS, a->n_benches, run_before, a, err));
     x.low = rs_malloc(n_numbers * sizeof *x.low);
     x.high = rs_malloc(n_numbers * sizeof *x.high);
-    rs_status status = x.low && x.high ? RS_OK : rs_fail_nomem(err, "a question");
-    if (status == RS_OK) status = rs_workers_run(n * N_CHAINS, a->n_benches, run_chain, &x, err);
-    for (size_t i = 0; status == RS_OK && i < n; i++) settle(&x, i);
+    rs_status status = x.low && x.high ? ask_all(&x, n_numbers, err) : rs_fail_nomem(err, "a question");
     rs_free_all(x.low, x.high);
     return status;
 }

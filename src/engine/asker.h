@@ -72,6 +72,10 @@ typedef struct rs_asked {
     const char *refused;  /* why there is no answer; NULL */
     size_t n_changed;     /* 0: nothing is what it names */
     double bound; /* us a step, of rs_asker_bound: NaN where it removes a wait that the path runs along */
+    /* Who wants no answer that gains no more than `least`, or of whose gain no more than `certain` is certain, us a step, says so: it is
+     * not asked on as soon as that is known. Of a question that was stopped gain is right, low too high and high too low. */
+    bool may_stop, stopped;
+    double least, certain;
 } rs_asked;
 
 rs_status rs_asker_open(const rs_replayed *replayed, const rs_ask_how *how, rs_asker **out, rs_error *err);

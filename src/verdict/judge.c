@@ -267,6 +267,14 @@ static void weigh(rs_judged_row *x)
     x->likely = x->candidate->at_best ? x->weight : x->answer.gain;
 }
 
+/* As soon as its weight is known to be too little, however uncertain the gain is. */
+static void stop_early(const rs_judgement *d, const rs_candidate *c, rs_asked *asked)
+{
+    asked->may_stop = true;
+    asked->least = c->at_best ? enough_us(d) / HALF : -INFINITY;
+    asked->certain = c->at_best ? -INFINITY : enough_us(d);
+}
+
 /* Asks about other ways to fix it until one gains enough. Who takes the first one gains what that does: the interval holds it, too. */
 static rs_status try_otherwise(rs_judgement *d, rs_judged_row *x, rs_error *err)
 {
@@ -289,7 +297,10 @@ static rs_status replay_rows(judge *j, rs_error *err)
     batch b;
     size_t n = 0;
     rs_status status = open_batch(d->n, &b, err);
-    for (size_t i = 0; status == RS_OK && i < d->n; i++) add_to_batch(&b, d->rows[i].candidate);
+    for (size_t i = 0; status == RS_OK && i < d->n; i++) {
+        add_to_batch(&b, d->rows[i].candidate);
+        stop_early(d, d->rows[i].candidate, &b.items[i]);
+    }
     if (status == RS_OK) status = rs_asker_ask(d->asker, b.items, b.n, err);
     for (size_t i = 0; status == RS_OK && i < d->n; i++) {
         rs_judged_row x = d->rows[i];
@@ -298,7 +309,7 @@ static rs_status replay_rows(judge *j, rs_error *err)
             continue;
         }
         x.answer = b.answers[i];
-        status = widen(d, &x.answer, &x.candidate, 1, err);
+        if (!b.items[i].stopped) status = widen(d, &x.answer, &x.candidate, 1, err);
         weigh(&x);
         if (status == RS_OK && x.weight <= enough_us(d)) status = try_otherwise(d, &x, err);
         if (x.weight > enough_us(d))

@@ -1609,6 +1609,61 @@ static const rs_skeleton *close_builder(builder *b)
     return s;
 }
 
+/* A question that is stopped has its gain, and no more than its asker wanted was certain; the others have the answers of questions that
+ * may not stop. */
+static void test_stopped_questions(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    static const char *const texts[N] = {"scale class=computation=0.5", "scale part=host=0.5", "graphs",
+                                         "scale class=communication=0.2; scale name~gemm=0.9",
+                                         "scale class=computation&rank=11=0.7"};
+    job j;
+    rs_what_if q[N];
+    rs_replayed replayed;
+    rs_asker *asker;
+    rs_foretold full[N], answers[N];
+    rs_asked asked[N];
+    size_t n_stopped = 0, n_whole = 0;
+    open_job(&j, make_rank(200, "b"), make_rank(300, "b"));
+    const rs_ask_how how = {.rank_of = j.rank_of, .force = true};
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(rs_what_if_parse(texts[i], &q[i], NULL), RS_OK);
+        asked[i] = (rs_asked){.question = &q[i], .answers = &full[i]};
+    }
+    assert_int_equal(rs_replay_measure(&j.e, RS_EDGES_ALL, false, &replayed, NULL), RS_OK);
+    assert_int_equal(rs_asker_open(&replayed, &how, &asker, NULL), RS_OK);
+    assert_int_equal(rs_asker_ask(asker, asked, N, NULL), RS_OK);
+    for (int limit = 0; limit < 3 * N; limit++) {
+        const rs_foretold *of = &full[limit / 3];
+        const bool by_gain = limit % 3 == 0;
+        for (int i = 0; i < N; i++)
+            asked[i] = (rs_asked){.question = &q[i],
+                                  .answers = &answers[i],
+                                  .may_stop = true,
+                                  .least = by_gain ? of->gain : -INFINITY,
+                                  .certain = by_gain ? -INFINITY : of->low - (limit % 3 == 2 ? 1e-6 : 0)};
+        assert_int_equal(rs_asker_ask(asker, asked, N, NULL), RS_OK);
+        for (int i = 0; i < N; i++) {
+            const rs_foretold *a = &answers[i], *f = &full[i];
+            assert_true(a->gain == f->gain && a->before == f->before && a->after == f->after);
+            if (asked[i].stopped) {
+                assert_true(f->gain <= asked[i].least || f->low <= asked[i].certain);
+                assert_true(a->low >= f->low && a->high <= f->high);
+            } else {
+                assert_true(a->low == f->low && a->high == f->high && f->gain > asked[i].least);
+            }
+            n_stopped += asked[i].stopped;
+            n_whole += !asked[i].stopped;
+        }
+    }
+    assert_true(n_stopped > N && n_whole > N);
+    rs_asker_close(asker);
+    rs_replayed_clear(&replayed);
+    for (int i = 0; i < N; i++) rs_what_if_clear(&q[i]);
+    close_job(&j);
+}
+
 /* Steps whose host launches too slowly, and waits `late` us before the first one. */
 static const rs_skeleton *make_slow_host(int64_t late)
 {
@@ -1691,6 +1746,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graphs_of_held_threads),
         cmocka_unit_test(test_assumed_contention),
+        cmocka_unit_test(test_stopped_questions),
         cmocka_unit_test(test_ahead_of_first_step),
         cmocka_unit_test(test_meetings),
         cmocka_unit_test(test_identity),
