@@ -1014,6 +1014,17 @@ static void test_misfit(void **state)
     assert_true(fabs(rs_lengths_misfit(&before, &after) - 10) < 1e-9);
     after.ns = a; /* nothing gains */
     assert_true(rs_lengths_misfit(&before, &after) == 0);
+    /* k of n equal steps gain 500 and differ from the others by 300 then: of a step on average by 300 k / n; by nothing where all gain, or none */
+    for (size_t n = 1; n <= 8; n++)
+        for (size_t k = 0; k <= n; k++) {
+            int64_t was[8], now[8];
+            for (size_t i = 0; i < n; i++) {
+                was[i] = i < k ? 1200 : 1000;
+                now[i] = i < k ? 700 : 1000;
+            }
+            const double misfit = rs_lengths_misfit(&(rs_lengths){was, n}, &(rs_lengths){now, n});
+            assert_true(fabs(misfit - (k && k < n ? 300 * (double)k / (double)n : 0)) < 1e-9);
+        }
 }
 
 /* Steps that gain as much as each other, and others that gain nothing: of few where these are a third and more of at least three. All times as long
