@@ -3,7 +3,7 @@
 
 const bool fuzz_every_way = false;
 
-/* How deep the stack went, for libFuzzer. That depends on where the stack lies, which differs from run to run: put back,
+/* How deep the stack went, for libFuzzer. That depends on where the stack is, which differs from run to run: put back,
  * it teaches the search nothing, and the same seed goes the same way. */
 extern __thread uintptr_t __sancov_lowest_stack;
 
