@@ -1752,9 +1752,52 @@ static void test_graphs_of_held_threads(void **state)
     }
 }
 
+/* A host that launches forty kernels of 50 us a step, 20 us apart, as few of them say nothing of the gap: each starts gap ns after the one before. Then it waits for them. */
+static const rs_skeleton *make_queued(int64_t gap)
+{
+    builder b = builder_create();
+    int64_t t = 0;
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        const int64_t begin = t;
+        int64_t at = begin + 26 * US;
+        for (int k = 0; k < 40; k++, at += 50 * US + gap) {
+            t += 20 * US;
+            add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 1, MAIN, t, 5 * US);
+            add_arg(&b, RS_COL_CORRELATION, step * 100 + k + 1);
+            add_kernel(&b, "work", 0, 7, at, 50 * US, step * 100 + k + 1);
+        }
+        t += 10 * US;
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t, at - gap + 5 * US - t);
+        t = at - gap + 10 * US;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, begin, t - begin);
+    }
+    return close_builder(&b);
+}
+
+/* Between kernels of a graph is 0.8 of the stream's gap: of 10 us more between forty kernels 39 * 8 are left. */
+static void test_gaps_of_graphs(void **state)
+{
+    (void)state;
+    double before[2], after[2];
+    for (int k = 0; k < 2; k++) {
+        job j = {.n = 1, .rank_of = {10}, .ranks = {make_queued((10 + 10 * k) * US)}};
+        double plain;
+        open_ranks(&j);
+        const rs_foretold a = ask(&j, "graphs", &plain);
+        before[k] = a.before;
+        after[k] = a.after;
+        close_job(&j);
+    }
+    assert_true(fabs(before[1] - before[0] - 390) < 0.1);
+    assert_true(fabs(after[1] - after[0] - 312) < 0.1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gaps_of_graphs),
         cmocka_unit_test(test_graphs_of_held_threads),
         cmocka_unit_test(test_assumed_contention),
         cmocka_unit_test(test_stopped_questions),
