@@ -403,11 +403,12 @@ static bool waits_for_stream(finder *x, uint32_t call)
 }
 
 /* The event is not told: it is taken to be one behind the work that ended last during the call, of what was
- * launched before the latest record. Without such work the call need not have waited. */
+ * launched before the latest record, which may begin in the same microsecond. Without such work the call need not have
+ * waited. */
 static bool waits_for_event(finder *x, uint32_t call)
 {
     const rs_events *e = x->e;
-    size_t found = rs_lanes_before(&x->records, 0, e->start[call], true), best = SIZE_MAX;
+    size_t found = rs_lanes_before(&x->records, 0, e->start[call], false), best = SIZE_MAX;
     int64_t from = e->start[call], to = rs_event_end(e, call);
     if (found == SIZE_MAX) {
         x->out->n_untold++;

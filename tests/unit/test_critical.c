@@ -182,6 +182,14 @@ static const char hip[] =
     /* 11 */ CALL("hipMemcpy", 400, 60, 9)
     /* 12 */ WORK("gpu_memcpy", 7, 410, 40, 9) "{\"ph\":\"M\"}]}";
 
+/* The record starts in the microsecond in which the call does that waits for it; what was recorded earlier is over. */
+static const char same_us[] =
+    "{\"traceEvents\":[" LAUNCHES("cudaLaunchKernel", "cudaEventRecord", "cudaStreamWaitEvent")
+    /* 8 */ CALL("cudaLaunchKernel", 356, 3, 6)
+    /* 9 */ CALL("cudaEventRecord", 360, 0, 7)
+    /* 10 */ CALL("cudaEventSynchronize", 360, 55, 8)
+    /* 11 */ WORK("kernel", 7, 370, 40, 6) "{\"ph\":\"M\"}]}";
+
 static rs_status ask(const char *name, const char *trace, const char *const *settings, size_t n,
                      rs_compat compat, rs_result *result, rs_error *err)
 {
@@ -231,6 +239,7 @@ TEST(test_syncs)
                        "context_sync 6>13 told\ncontext_sync 7>13 told\ncopy 16>15\n");
     expect_syncs(hip, "stream_wait_event 6>7\nevent_sync 6>8\nstream_sync 7>9\n"
                       "context_sync 6>10\ncontext_sync 7>10\ncopy 12>11\n");
+    expect_syncs(same_us, "stream_wait_event 6>7\nevent_sync 11>10\n");
 }
 
 /* ---- the path
