@@ -1000,6 +1000,85 @@ static void test_spread(void **state)
     assert_true(low == 100 && high == 126);
 }
 
+/* The interval of a mean: of steps that gain as much that gain itself; twice as wide of times twice as long; moved by what all gain more; and of steps that
+ * vary by chance as wide as 1.96 standard errors either way, a third more or less. */
+static void test_spread_of_means(void **state)
+{
+    (void)state;
+    enum { MOST = 400 };
+    static int64_t a[MOST], same[MOST], b[MOST], a2[MOST], b2[MOST], less[MOST];
+    uint64_t random = 5;
+    for (size_t i = 0; i < MOST; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        a[i] = 100000 + 64 * (int64_t)i;
+        same[i] = a[i] - 512;
+        b[i] = a[i] - 64 * (int64_t)(random >> 58);
+        a2[i] = 2 * a[i];
+        b2[i] = 2 * b[i];
+        less[i] = b[i] - 1024;
+    }
+    for (size_t n = 3; n <= MOST; n += 1 + n / 3) {
+        double low, high, other_low, other_high, sum = 0, squares = 0;
+        const rs_lengths before = {a, n}, after = {b, n};
+        rs_lengths_spread(&before, &(rs_lengths){same, n}, &low, &high);
+        assert_true(low == 512 && high == 512);
+        rs_lengths_spread(&before, &after, &low, &high);
+        rs_lengths_spread(&(rs_lengths){a2, n}, &(rs_lengths){b2, n}, &other_low, &other_high);
+        assert_true(other_low == 2 * low && other_high == 2 * high);
+        rs_lengths_spread(&before, &(rs_lengths){less, n}, &other_low, &other_high);
+        assert_true(fabs(other_low - low - 1024) < 1e-6 && fabs(other_high - high - 1024) < 1e-6);
+        for (size_t i = 0; i < n; i++) sum += (double)(a[i] - b[i]);
+        for (size_t i = 0; i < n; i++) squares += pow((double)(a[i] - b[i]) - sum / (double)n, 2);
+        const double wide = 1.96 * sqrt(squares) / (double)n;
+        assert_true(low <= sum / (double)n && high >= sum / (double)n);
+        if (n < 50) continue;
+        assert_true(sum / (double)n - low > 0.67 * wide && sum / (double)n - low < 1.33 * wide);
+        assert_true(high - sum / (double)n > 0.67 * wide && high - sum / (double)n < 1.33 * wide);
+    }
+}
+
+/* Pinned copies take the middle of a third and a half: of 200 us a step in 2000 the question leaves 0.4167, and is uncertain by a sixth of it either way. */
+static void test_pageable_copies(void **state)
+{
+    (void)state;
+    static const rs_fault_kind fault = {.id = "pageable_copy"};
+    static const char *const names[] = {"Memcpy HtoD (Pageable -> Device)",
+                                        "Memcpy DtoH (Device -> Pageable)", "Memcpy DtoH (Device -> Pinned)"};
+    for (size_t k = 0; k < 3; k++) {
+        const occupied o = {"gemm", names[k], 10, 5, -1, 0, true};
+        job j = {.ranks = {make_occupied(&o)}, .n = 1, .rank_of = {10}};
+        rs_reference found;
+        rs_candidates out = {0};
+        const char *lacks = NULL;
+        open_ranks(&j);
+        assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
+        const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
+        assert_int_equal(rs_find_pageable_copy(&judged, &fault, &out, &lacks, NULL), RS_OK);
+        assert_int_equal(out.n, k < 2);
+        assert_int_equal(lacks != NULL, k == 2);
+        if (out.n) {
+            const rs_candidate *c = &out.items[0];
+            rs_weights w;
+            size_t n, copies = 0;
+            assert_true(fabs(c->facts.ms - 0.2) < 1e-9 && fabs(c->excess - 200) < 1e-6);
+            assert_true(fabs(c->doubt - 200 / 12.0) < 0.02);
+            assert_int_equal(rs_weights_copy(&j.e, &j.w, &w, NULL), RS_OK);
+            assert_int_equal(rs_what_if_apply(&c->edits, &j.e, &j.roles, j.rank_of, &w, &n, NULL), RS_OK);
+            for (uint32_t i = 1; i < j.e.n_nodes; i++) {
+                const bool copy =
+                    rs_skeleton_is_work(j.ranks[0], i) && rs_skeleton_at(j.ranks[0], i)->part == RS_PART_COPY;
+                copies += copy;
+                assert_int_equal(w.work[i], copy ? 83340 : j.w.work[i]);
+            }
+            assert_int_equal(copies, STEPS);
+            rs_weights_clear(&w);
+        }
+        rs_candidates_clear(&out);
+        rs_reference_clear(&found);
+        close_job(&j);
+    }
+}
+
 /* Steps that a question shortens are held against those that it leaves alone. */
 static void test_misfit(void **state)
 {
@@ -1820,6 +1899,8 @@ int main(void)
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_spread_of_means),
+        cmocka_unit_test(test_pageable_copies),
         cmocka_unit_test(test_misfit),
         cmocka_unit_test(test_of_few),
         cmocka_unit_test(test_busy),

@@ -408,13 +408,131 @@ static void test_coalesced_between_parts(void **state)
         }
 }
 
+/* ---- experts ------------------------------------------------------------------------------------------- */
+
+#define MEMBERS 4
+
+typedef struct exchanges {
+    int64_t load[MEMBERS]; /* of each rank's experts in step 0, us; each step 10 us more */
+    int64_t counts;        /* elements of an exchange before each dispatch; the others have 1000 */
+    bool open;             /* the last step has no combine */
+} exchanges;
+
+static void add_exchange(builder *b, int64_t n, int64_t seq, int64_t start, int64_t end, int64_t correlation)
+{
+    add_kernel(b, "ncclDevKernel_SendRecv", 0, 20, start, end - start, correlation);
+    add_text(b, RS_COL_COLLECTIVE, "all_to_allv");
+    add_text(b, RS_COL_DTYPE, "Float");
+    add_text(b, RS_COL_GROUP_NAME, "x");
+    add_arg(b, RS_COL_IN_NELEMS, n);
+    add_arg(b, RS_COL_OUT_NELEMS, n);
+    add_arg(b, RS_COL_GROUP_SIZE, MEMBERS);
+    add_arg(b, RS_COL_SEQ, seq);
+}
+
+/* A step on one stream: what counts tokens, 20 us; "before"; a dispatch; "experts", in two halves; a combine; "after". */
+static const rs_skeleton *make_exchanges(const exchanges *x, size_t rank)
+{
+    builder b = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        const int64_t t = step * 2000 * US, load = (x->load[rank] + 10 * step) * US, met = t + 150 * US;
+        int64_t c = 10 * step + 1, at = t + 50 * US;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 1990 * US);
+        for (int k = 0; k < 7; k++) add_call(&b, "cudaLaunchKernel", MAIN, t + (5 + 5 * k) * US, c + k);
+        add_exchange(&b, x->counts, 3 * step + 1, at, at + 20 * US, c);
+        add_kernel(&b, "before", 0, 20, at + 21 * US, 30 * US, c + 1);
+        add_exchange(&b, 1000, 3 * step + 2, at + 52 * US, met, c + 2);
+        at = met + US;
+        for (int k = 0; k < 2; k++, at += load / 2 + US)
+            add_kernel(&b, "experts", 0, 20, at, load / 2, c + 3 + k);
+        if (!x->open || step < STEPS - 1) add_exchange(&b, 1000, 3 * step + 3, at, t + 1500 * US, c + 5);
+        add_kernel(&b, "after", 0, 20, t + 1501 * US, 40 * US, c + 6);
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 45 * US, 1500 * US);
+    }
+    return skeleton_of(&b);
+}
+
+/* What experts take on so many ranks, us in step 0 (each step 10 us more), where no end is asked, at the short one and at the long one. */
+static void check_experts(const exchanges *x, int n, const double wanted[3][MEMBERS])
+{
+    const rs_skeleton *ranks[MEMBERS];
+    const int64_t rank_of[MEMBERS] = {0, 1, 2, 3};
+    const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
+    rs_engine e;
+    rs_weights was, w;
+    rs_roles roles;
+    rs_what_if q;
+    char question[24];
+    static const uint8_t ends[] = {RS_END_NONE, RS_END_SHORT, RS_END_LONG};
+    for (size_t r = 0; r < MEMBERS; r++) ranks[r] = make_exchanges(x, r);
+    assert_int_equal(rs_engine_join(ranks, MEMBERS, &how, &e, NULL), RS_OK);
+    assert_int_equal(rs_weights_recorded(&e, RS_EDGES_ALL, &was, NULL), RS_OK);
+    assert_int_equal(rs_roles_find(ranks, MEMBERS, &roles, NULL), RS_OK);
+    snprintf(question, sizeof question, "experts x:%d", n);
+    assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
+    for (size_t end = 0; end < 3; end++) {
+        size_t changed, seen = 0;
+        q.edits[0].end = ends[end];
+        assert_int_equal(rs_weights_copy(&e, &was, &w, NULL), RS_OK);
+        assert_int_equal(rs_what_if_apply(&q, &e, &roles, rank_of, &w, &changed, NULL), RS_OK);
+        for (size_t r = 0; r < MEMBERS; r++)
+            for (uint32_t i = 0; i < ranks[r]->n; i++) {
+                if (!rs_skeleton_is_work(ranks[r], i)) continue;
+                const uint32_t node = e.node_base[r] + i;
+                const char *name = rs_pool_text(&ranks[r]->pool, rs_skeleton_at(ranks[r], i)->name);
+                if (strcmp(name, "experts") != 0) {
+                    assert_int_equal(w.work[node], was.work[node]);
+                    continue;
+                }
+                const int step = ranks[r]->step[i];
+                const bool kept = x->open && step == STEPS - 1;
+                const double us = (kept ? (double)x->load[r] : wanted[end][r]) + 10 * step;
+                assert_in_range(w.work[node] + 1, (int64_t)(us * US / 2), (int64_t)(us * US / 2) + 2);
+                seen++;
+            }
+        assert_int_equal(seen, 2 * STEPS * MEMBERS);
+        rs_weights_clear(&w);
+    }
+    rs_what_if_clear(&q);
+    rs_roles_clear(&roles);
+    rs_weights_clear(&was);
+    rs_engine_clear(&e);
+    for (size_t r = 0; r < MEMBERS; r++) rs_skeleton_free((void *)ranks[r]);
+}
+
+/* On fewer ranks neighbours' experts take their mean, and each group of so many ranks has them all; on more each keeps its own, or all take the mean at best, or what a rank has beyond the mean is one part's
+ * at worst. What counts tokens is no dispatch; a dispatch without a combine changes nothing. */
+static void test_experts(void **state)
+{
+    (void)state;
+    const double two[MEMBERS] = {200, 500, 200, 500}, one[MEMBERS] = {350, 350, 350, 350},
+                 same[MEMBERS] = {100, 300, 400, 600}, twice[MEMBERS] = {100, 300, 450, 850};
+    for (int kind = 0; kind < 3; kind++) {
+        const exchanges x = {{100, 300, 400, 600}, kind ? 99 : 50, kind == 2};
+        double wanted[3][MEMBERS];
+        for (int n = 1; n <= 8; n *= 2) {
+            for (int end = 0; end < 3; end++)
+                memcpy(wanted[end],
+                       n == 1               ? one
+                       : n == 2             ? two
+                       : n == 4 || end == 0 ? same
+                       : end == 1           ? one
+                                            : twice,
+                       sizeof one);
+            check_experts(&x, n, wanted);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_longer_never_shortens),   cmocka_unit_test(test_twice_as_long),
         cmocka_unit_test(test_order_of_ranks),          cmocka_unit_test(test_questions_in_order),
         cmocka_unit_test(test_coalesce_bounds),         cmocka_unit_test(test_what_grows),
-        cmocka_unit_test(test_coalesced_between_parts),
+        cmocka_unit_test(test_coalesced_between_parts), cmocka_unit_test(test_experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
