@@ -1000,8 +1000,9 @@ static void test_spread(void **state)
     assert_true(low == 100 && high == 126);
 }
 
-/* The interval of a mean: of steps that gain as much that gain itself; twice as wide of times twice as long; moved by what all gain more; and of steps that
- * vary by chance as wide as 1.96 standard errors either way, a third more or less. */
+/* The interval of a mean: of steps that gain as much that gain itself; twice as wide of times twice as long; moved by
+ * what all gain more; and of steps that vary by chance as wide as 1.96 standard errors either way, a third more or
+ * less. */
 static void test_spread_of_means(void **state)
 {
     (void)state;
@@ -1037,7 +1038,8 @@ static void test_spread_of_means(void **state)
     }
 }
 
-/* Pinned copies take the middle of a third and a half: of 200 us a step in 2000 the question leaves 0.4167, and is uncertain by a sixth of it either way. */
+/* Pinned copies take the middle of a third and a half: of 200 us a step in 2000 the question leaves 0.4167, and a
+ * twelfth of them is uncertain either way. */
 static void test_pageable_copies(void **state)
 {
     (void)state;

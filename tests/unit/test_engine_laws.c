@@ -16,6 +16,7 @@
 #define US 1000
 #define MAIN 1
 #define RANKS 3
+#define MEMBERS 4 /* of a group that exchanges; no job here has more ranks */
 #define STEPS 3
 #define LAYERS 3
 #define MEETINGS (STEPS * LAYERS)
@@ -29,13 +30,13 @@ typedef struct plan {
 } plan;
 
 typedef struct job {
-    const rs_skeleton *ranks[RANKS];
+    const rs_skeleton *ranks[MEMBERS];
     size_t n;
     rs_engine e;
     rs_weights w;
     rs_times t;
     rs_roles roles;
-    int64_t rank_of[RANKS];
+    int64_t rank_of[MEMBERS];
 } job;
 
 static uint64_t chance = 1;
@@ -63,16 +64,22 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void add_collective(builder *b, const plan *p, int i, int64_t start, int64_t end, int64_t correlation)
+/* A collective of so many elements of four bytes. */
+typedef struct collective {
+    const char *kernel, *name, *group;
+    int64_t elements, members, seq;
+} collective;
+
+static void add_collective(builder *b, const collective *c, int64_t start, int64_t end, int64_t correlation)
 {
-    add_kernel(b, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, start, end - start, correlation);
-    add_text(b, RS_COL_COLLECTIVE, "allreduce");
+    add_kernel(b, c->kernel, 0, 20, start, end - start, correlation);
+    add_text(b, RS_COL_COLLECTIVE, c->name);
     add_text(b, RS_COL_DTYPE, "Float");
-    add_text(b, RS_COL_GROUP_NAME, "g");
-    add_arg(b, RS_COL_IN_NELEMS, p->bytes[i] / 4);
-    add_arg(b, RS_COL_OUT_NELEMS, p->bytes[i] / 4);
-    add_arg(b, RS_COL_GROUP_SIZE, (int64_t)p->n_ranks);
-    add_arg(b, RS_COL_SEQ, i + 1);
+    add_text(b, RS_COL_GROUP_NAME, c->group);
+    add_arg(b, RS_COL_IN_NELEMS, c->elements);
+    add_arg(b, RS_COL_OUT_NELEMS, c->elements);
+    add_arg(b, RS_COL_GROUP_SIZE, c->members);
+    add_arg(b, RS_COL_SEQ, c->seq);
 }
 
 static const rs_skeleton *skeleton_of(builder *b)
@@ -88,9 +95,18 @@ static const rs_skeleton *skeleton_of(builder *b)
     return s;
 }
 
-static void open_job(job *j, const plan *p)
+/* What is asked of a job whose ranks are there. */
+static void join_job(job *j)
 {
     const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
+    assert_int_equal(rs_engine_join(j->ranks, j->n, &how, &j->e, NULL), RS_OK);
+    assert_int_equal(rs_weights_recorded(&j->e, RS_EDGES_ALL, &j->w, NULL), RS_OK);
+    assert_int_equal(rs_engine_replay(&j->e, &j->w, &j->t, NULL), RS_OK);
+    assert_int_equal(rs_roles_find(j->ranks, j->n, &j->roles, NULL), RS_OK);
+}
+
+static void open_job(job *j, const plan *p)
+{
     int64_t host[RANKS] = {0}, step[RANKS], gpu[RANKS] = {0}, net[RANKS] = {0}, ready[RANKS];
     uint32_t row[RANKS];
     builder b[RANKS];
@@ -122,7 +138,13 @@ static void open_job(job *j, const plan *p)
         }
         for (size_t r = 0; r < j->n; r++) {
             net[r] = met + p->transfer[i] * p->times;
-            add_collective(&b[r], p, i, ready[r], net[r], 2 * i + 2);
+            const collective c = {"ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                                  "allreduce",
+                                  "g",
+                                  p->bytes[i] / 4,
+                                  (int64_t)p->n_ranks,
+                                  i + 1};
+            add_collective(&b[r], &c, ready[r], net[r], 2 * i + 2);
             if (i % LAYERS < LAYERS - 1) continue;
             const int64_t over = max(gpu[r], net[r]) + 4 * US * p->times;
             add_row(&b[r], 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, host[r], over - host[r]);
@@ -131,11 +153,8 @@ static void open_job(job *j, const plan *p)
         }
     }
     for (size_t r = 0; r < j->n; r++) j->ranks[r] = skeleton_of(&b[r]);
-    assert_int_equal(rs_engine_join(j->ranks, j->n, &how, &j->e, NULL), RS_OK);
+    join_job(j);
     assert_int_equal(j->e.n_meetings, MEETINGS);
-    assert_int_equal(rs_weights_recorded(&j->e, RS_EDGES_ALL, &j->w, NULL), RS_OK);
-    assert_int_equal(rs_engine_replay(&j->e, &j->w, &j->t, NULL), RS_OK);
-    assert_int_equal(rs_roles_find(j->ranks, j->n, &j->roles, NULL), RS_OK);
 }
 
 static void close_job(job *j)
@@ -410,24 +429,17 @@ static void test_coalesced_between_parts(void **state)
 
 /* ---- experts ------------------------------------------------------------------------------------------- */
 
-#define MEMBERS 4
-
 typedef struct exchanges {
     int64_t load[MEMBERS]; /* of each rank's experts in step 0, us; each step 10 us more */
     int64_t counts;        /* elements of an exchange before each dispatch; the others have 1000 */
     bool open;             /* the last step has no combine */
 } exchanges;
 
-static void add_exchange(builder *b, int64_t n, int64_t seq, int64_t start, int64_t end, int64_t correlation)
+static void add_exchange(builder *b, int64_t elements, int64_t seq, int64_t start, int64_t end,
+                         int64_t correlation)
 {
-    add_kernel(b, "ncclDevKernel_SendRecv", 0, 20, start, end - start, correlation);
-    add_text(b, RS_COL_COLLECTIVE, "all_to_allv");
-    add_text(b, RS_COL_DTYPE, "Float");
-    add_text(b, RS_COL_GROUP_NAME, "x");
-    add_arg(b, RS_COL_IN_NELEMS, n);
-    add_arg(b, RS_COL_OUT_NELEMS, n);
-    add_arg(b, RS_COL_GROUP_SIZE, MEMBERS);
-    add_arg(b, RS_COL_SEQ, seq);
+    const collective c = {"ncclDevKernel_SendRecv", "all_to_allv", "x", elements, MEMBERS, seq};
+    add_collective(b, &c, start, end, correlation);
 }
 
 /* A step on one stream: what counts tokens, 20 us; "before"; a dispatch; "experts", in two halves; a combine; "after". */
@@ -454,41 +466,35 @@ static const rs_skeleton *make_exchanges(const exchanges *x, size_t rank)
     return skeleton_of(&b);
 }
 
-/* What experts take on so many ranks, us in step 0 (each step 10 us more), where no end is asked, at the short one and at the long one. */
-static void check_experts(const exchanges *x, int n, const double wanted[3][MEMBERS])
+/* What experts take on so many ranks, us in step 0 (each step 10 us more): with no end asked, at the short one and at
+ * the long one. */
+static void check_experts(const exchanges *x, int n, const double *const wanted[3])
 {
-    const rs_skeleton *ranks[MEMBERS];
-    const int64_t rank_of[MEMBERS] = {0, 1, 2, 3};
-    const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
-    rs_engine e;
-    rs_weights was, w;
-    rs_roles roles;
+    static const uint8_t ends[] = {RS_END_NONE, RS_END_SHORT, RS_END_LONG};
+    job j = {.n = MEMBERS, .rank_of = {0, 1, 2, 3}};
+    rs_weights w;
     rs_what_if q;
     char question[24];
-    static const uint8_t ends[] = {RS_END_NONE, RS_END_SHORT, RS_END_LONG};
-    for (size_t r = 0; r < MEMBERS; r++) ranks[r] = make_exchanges(x, r);
-    assert_int_equal(rs_engine_join(ranks, MEMBERS, &how, &e, NULL), RS_OK);
-    assert_int_equal(rs_weights_recorded(&e, RS_EDGES_ALL, &was, NULL), RS_OK);
-    assert_int_equal(rs_roles_find(ranks, MEMBERS, &roles, NULL), RS_OK);
+    for (size_t r = 0; r < MEMBERS; r++) j.ranks[r] = make_exchanges(x, r);
+    join_job(&j);
     snprintf(question, sizeof question, "experts x:%d", n);
     assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
     for (size_t end = 0; end < 3; end++) {
         size_t changed, seen = 0;
         q.edits[0].end = ends[end];
-        assert_int_equal(rs_weights_copy(&e, &was, &w, NULL), RS_OK);
-        assert_int_equal(rs_what_if_apply(&q, &e, &roles, rank_of, &w, &changed, NULL), RS_OK);
+        assert_int_equal(rs_weights_copy(&j.e, &j.w, &w, NULL), RS_OK);
+        assert_int_equal(rs_what_if_apply(&q, &j.e, &j.roles, j.rank_of, &w, &changed, NULL), RS_OK);
         for (size_t r = 0; r < MEMBERS; r++)
-            for (uint32_t i = 0; i < ranks[r]->n; i++) {
-                if (!rs_skeleton_is_work(ranks[r], i)) continue;
-                const uint32_t node = e.node_base[r] + i;
-                const char *name = rs_pool_text(&ranks[r]->pool, rs_skeleton_at(ranks[r], i)->name);
-                if (strcmp(name, "experts") != 0) {
-                    assert_int_equal(w.work[node], was.work[node]);
+            for (uint32_t i = 0; i < j.ranks[r]->n; i++) {
+                const rs_skeleton *s = j.ranks[r];
+                const uint32_t node = j.e.node_base[r] + i;
+                if (!rs_skeleton_is_work(s, i)) continue;
+                if (strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), "experts") != 0) {
+                    assert_int_equal(w.work[node], j.w.work[node]);
                     continue;
                 }
-                const int step = ranks[r]->step[i];
-                const bool kept = x->open && step == STEPS - 1;
-                const double us = (kept ? (double)x->load[r] : wanted[end][r]) + 10 * step;
+                const bool kept = x->open && s->step[i] == STEPS - 1;
+                const double us = (kept ? (double)x->load[r] : wanted[end][r]) + 10 * s->step[i];
                 assert_in_range(w.work[node] + 1, (int64_t)(us * US / 2), (int64_t)(us * US / 2) + 2);
                 seen++;
             }
@@ -496,33 +502,23 @@ static void check_experts(const exchanges *x, int n, const double wanted[3][MEMB
         rs_weights_clear(&w);
     }
     rs_what_if_clear(&q);
-    rs_roles_clear(&roles);
-    rs_weights_clear(&was);
-    rs_engine_clear(&e);
-    for (size_t r = 0; r < MEMBERS; r++) rs_skeleton_free((void *)ranks[r]);
+    close_job(&j);
 }
 
-/* On fewer ranks neighbours' experts take their mean, and each group of so many ranks has them all; on more each keeps its own, or all take the mean at best, or what a rank has beyond the mean is one part's
- * at worst. What counts tokens is no dispatch; a dispatch without a combine changes nothing. */
+/* On fewer ranks neighbours' experts take their mean, and each group of so many ranks has them all. On more each keeps
+ * its own, or all take the mean at best, or what a rank has beyond the mean is one part's at worst. What counts tokens
+ * is no dispatch; a dispatch without a combine changes nothing. */
 static void test_experts(void **state)
 {
     (void)state;
-    const double two[MEMBERS] = {200, 500, 200, 500}, one[MEMBERS] = {350, 350, 350, 350},
-                 same[MEMBERS] = {100, 300, 400, 600}, twice[MEMBERS] = {100, 300, 450, 850};
+    static const double one[] = {350, 350, 350, 350}, two[] = {200, 500, 200, 500},
+                        same[] = {100, 300, 400, 600}, twice[] = {100, 300, 450, 850};
     for (int kind = 0; kind < 3; kind++) {
         const exchanges x = {{100, 300, 400, 600}, kind ? 99 : 50, kind == 2};
-        double wanted[3][MEMBERS];
-        for (int n = 1; n <= 8; n *= 2) {
-            for (int end = 0; end < 3; end++)
-                memcpy(wanted[end],
-                       n == 1               ? one
-                       : n == 2             ? two
-                       : n == 4 || end == 0 ? same
-                       : end == 1           ? one
-                                            : twice,
-                       sizeof one);
-            check_experts(&x, n, wanted);
-        }
+        check_experts(&x, 1, (const double *[]){one, one, one});
+        check_experts(&x, 2, (const double *[]){two, two, two});
+        check_experts(&x, 4, (const double *[]){same, same, same});
+        check_experts(&x, 8, (const double *[]){same, one, twice});
     }
 }
 
