@@ -39,6 +39,16 @@ export async function group(name, work) {
     }
 }
 
+// Reads until the value is good, and returns the last one: what a page shows a little later is no failure, whatever else the machine does.
+export async function until(read, good, patience = 20000) {
+    const end = Date.now() + patience;
+    for (;;) {
+        const value = await read();
+        if (good(value) || Date.now() > end) return value;
+        await new Promise((done) => setTimeout(done, 50));
+    }
+}
+
 export function finish() {
     console.log(`${passed} passed, ${failed} failed`);
     process.exitCode = failed ? 1 : 0;

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { gunzipSync } from 'node:zlib';
 import { join, resolve } from 'node:path';
 import { everyWidth, numbers, sameRows, settle } from './checks.mjs';
-import { check, finish, group, openBrowser, openPage, readTable, visible } from './harness.mjs';
+import { check, finish, group, openBrowser, openPage, readTable, until, visible } from './harness.mjs';
 import { dumps, hostile, HOSTILE, hostOnly, metrics, synth } from './inputs.mjs';
 
 const build = resolve(process.argv[2] ?? 'build');
@@ -81,8 +81,7 @@ await group('the job on one picture', async () => {
     check('the path runs along rank 3', /66\.\d % rank 3\u2019s computation/.test((await page.textContent('#job .lede')).replaceAll('\u00a0', ' ')), await page.textContent('#job .lede'));
     await page.locator('.jobmap canvas').focus();
     for (let i = 0; i < 5; i += 1) await page.keyboard.press('+');
-    await page.waitForTimeout(200);
-    check('it zooms by the keyboard', (await inks('.jobmap canvas')) !== before);
+    check('it zooms by the keyboard', (await until(() => inks('.jobmap canvas'), (now) => now !== before)) !== before);
     const flame = page.locator('canvas.flame').first();
     await flame.scrollIntoViewIfNeeded();
     const gpu = answer('tree', [job], ['--across', '--depth', '1']).tables.across.reduce((sum, row) => sum + row.gpu_us, 0);
