@@ -20,16 +20,25 @@ rs_path_graph *rs_path_graph_create(size_t n)
     return NULL;
 }
 
-void rs_path_graph_free(rs_path_graph *g)
+void rs_path_graph_drop_edges(rs_path_graph *g)
 {
-    if (!g) return;
-    rs_free_all(g->row, g->start, g->end, g->in_graph);
     rs_big_free(g->from);
     rs_big_free(g->to);
     rs_big_free(g->weight);
     rs_big_free(g->owner);
     rs_big_free(g->type);
-    rs_free_all(g->dead, g->path, g->critical, g);
+    rs_free_all(g->dead, g->path, g->critical);
+    g->from = g->to = g->owner = g->path = NULL;
+    g->weight = NULL;
+    g->type = g->dead = g->critical = NULL;
+    g->n_edges = g->capacity = g->n_path = 0;
+}
+
+void rs_path_graph_free(rs_path_graph *g)
+{
+    if (!g) return;
+    rs_path_graph_drop_edges(g);
+    rs_free_all(g->row, g->start, g->end, g->in_graph, g);
 }
 
 #define GROW(column)                                                                                         \
@@ -41,7 +50,7 @@ void rs_path_graph_free(rs_path_graph *g)
 
 static bool grow(rs_path_graph *g)
 {
-    size_t wanted = g->capacity ? g->capacity * 2 : 4096;
+    size_t wanted = g->capacity ? rs_big_next(g->capacity, sizeof *g->from) : 4096;
     if (wanted >= UINT32_MAX) return false;
     GROW(from);
     GROW(to);

@@ -63,6 +63,8 @@ static inline int64_t rs_node_time(const rs_path_graph *g, uint32_t node)
 #define RS_MAX_ITEMS (UINT32_MAX / 4)
 rs_path_graph *rs_path_graph_create(size_t n);
 void rs_path_graph_free(rs_path_graph *graph);
+/* Frees the edges and the path; the items stay. */
+void rs_path_graph_drop_edges(rs_path_graph *graph);
 
 /* Adds an edge; false when out of memory. */
 bool rs_path_graph_add(rs_path_graph *graph, uint32_t from, uint32_t to, rs_edge_type type, int64_t weight,

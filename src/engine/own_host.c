@@ -371,6 +371,14 @@ static void leave_out_inner(const rs_own *b, const host *h)
     }
 }
 
+static void drop_walk(host *h)
+{
+    rs_free_all(h->nested, h->order, h->stack, h->gone);
+    h->nested = NULL;
+    h->order = h->stack = NULL;
+    h->gone = NULL;
+}
+
 static bool walk_host(rs_own *b, host *h)
 {
     const rs_path_graph *g = b->g;
@@ -392,6 +400,7 @@ static bool walk_host(rs_own *b, host *h)
             return false;
     }
     h->stretch_first[n_threads] = h->n_stretches;
+    drop_walk(h); /* before edges between threads, and those of the GPU, take its room */
     return join_stretches(b, h) && connect_spans(b, h);
 }
 
@@ -437,7 +446,8 @@ bool rs_own_add_host_edges(rs_own *b)
               .stretch_first = rs_calloc(n_threads + 2, sizeof *h.stretch_first)};
     bool ok = h.first && h.nested && h.order && h.stack && h.gone && h.stretch_first && index_spans(b, &h) &&
               walk_host(b, &h) && end_window(b);
-    rs_free_all(h.first, h.nested, h.order, h.stack, h.gone, h.stretches, h.stretch_first, h.of_workers,
-                h.before, h.of_worker.items, h.of_worker.first, h.of_caller.items, h.of_caller.first);
+    drop_walk(&h);
+    rs_free_all(h.first, h.stretches, h.stretch_first, h.of_workers, h.before, h.of_worker.items,
+                h.of_worker.first, h.of_caller.items, h.of_caller.first);
     return ok;
 }

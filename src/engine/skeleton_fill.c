@@ -70,7 +70,8 @@ static uint16_t lane_of(rs_maker *m, uint32_t node)
     if (!rs_lanes_add(&m->lanes, first, lane.is_thread ? lane.tid : lane.stream, 0, 0)) return UINT16_MAX;
     size_t at = m->lanes.entries[--m->lanes.n].lane;
     if (at >= UINT16_MAX) at = UINT16_MAX - 1; /* so many are no streams or threads of a real job */
-    if (at == m->s->n_lanes) m->s->lanes[m->s->n_lanes++] = lane;
+    if (at == m->s->n_lanes && !RS_PUSH(m->s->lanes, m->s->n_lanes, m->lanes_capacity, lane))
+        return UINT16_MAX;
     return (uint16_t)at;
 }
 
@@ -124,9 +125,8 @@ static bool make_columns(rs_maker *m)
     s->base = rs_malloc((k + 1) * sizeof *s->base);
     s->tie = rs_malloc(k + 1);
     s->ties = rs_malloc(MOST_TIES * sizeof *s->ties);
-    s->lanes = rs_malloc(UINT16_MAX * sizeof *s->lanes);
     return s->since && s->block && s->duration && s->label && s->row && s->step && s->first && s->source &&
-           s->base && s->tie && s->ties && s->lanes;
+           s->base && s->tie && s->ties;
 }
 
 static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
@@ -315,7 +315,10 @@ rs_status rs_maker_fill(rs_maker *m, const rs_step *steps, size_t n_steps, rs_er
     bool ok = begin && make_columns(m);
     for (size_t i = 0; ok && i < m->n_edges; i++) begin[m->edges[i].to + 1]++;
     for (size_t i = 0; ok && i < m->n_units; i++) begin[i + 1] += begin[i];
-    ok = ok && put_all(m, steps, n_steps, links, op, begin) && fill_steps(m, steps, n_steps);
+    ok = ok && put_all(m, steps, n_steps, links, op, begin);
+    rs_free(m->edges);
+    m->edges = NULL;
+    ok = ok && fill_steps(m, steps, n_steps);
     if (ok) fit(m->s);
     rs_free(op);
     return ok ? RS_OK : rs_fail_nomem(err, "skeleton");

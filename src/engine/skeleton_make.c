@@ -83,6 +83,13 @@ static bool goes(const rs_maker *m, uint32_t node)
            !rs_maker_is_work(m, m->g->from[in]) && part_of_edge(m, in) == part_of_edge(m, out);
 }
 
+/* What has been used up goes at once: a rank takes most memory while its skeleton is made. */
+static void drop(uint32_t **column)
+{
+    rs_free(*column);
+    *column = NULL;
+}
+
 static bool choose_units(rs_maker *m)
 {
     const rs_path_graph *g = m->g;
@@ -102,6 +109,10 @@ static bool choose_units(rs_maker *m)
         m->unit[node] = kept ? (uint32_t)m->n_units : RS_NO_ITEM;
         if (kept) m->node[m->n_units++] = node;
     }
+    drop(&m->n_out);
+    drop(&m->only_out);
+    uint32_t *fitting = rs_realloc(m->node, (m->n_units + 1) * sizeof *fitting);
+    if (fitting) m->node = fitting;
     return true;
 }
 
@@ -201,6 +212,16 @@ static bool pin(rs_maker *m, uint32_t unit)
                                       .part = RS_PART_PINNED,
                                       .cost = RS_COST_NONE,
                                       .origin = RS_ORIGIN_ORDER});
+}
+
+/* Room for the edges of all units; a few pins more grow it. */
+static bool reserve_edges(rs_maker *m)
+{
+    size_t n = m->n_units / 64 + 16;
+    for (size_t i = 1; i < m->n_units; i++) n += n_in(m, m->node[i]) ? n_in(m, m->node[i]) : 1;
+    m->edges = rs_malloc(n * sizeof *m->edges);
+    m->capacity = m->edges ? n : 0;
+    return m->edges != NULL;
 }
 
 static bool connect_unit(rs_maker *m, uint32_t unit)
@@ -354,9 +375,12 @@ static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
     const rs_step *steps;
     size_t n_steps;
     RS_TRY(rs_trace_steps(m->trace, &steps, &n_steps, err));
-    bool ok = number_steps(m, steps, n_steps) && index_edges(m) && choose_units(m);
+    bool ok = number_steps(m, steps, n_steps) && index_edges(m) && choose_units(m) && reserve_edges(m);
     for (uint32_t i = 1; ok && !m->circle && i < m->n_units; i++) ok = connect_unit(m, i);
     if (!ok) return rs_fail_nomem(err, "skeleton");
+    drop(&m->first);
+    drop(&m->list);
+    rs_path_graph_drop_edges(m->own.g);
     RS_TRY(order_units(m, err));
     RS_TRY(rs_maker_fill(m, steps, n_steps, err));
     if (!rs_maker_learn(m, steps, n_steps)) return rs_fail_nomem(err, "skeleton");
