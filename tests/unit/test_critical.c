@@ -137,6 +137,34 @@ TEST(test_lanes)
     rs_lanes_clear(&l);
 }
 
+/* More pairs than are remembered, each with two times, added in another order than they are asked for: each pair has its own two, and none has
+ * those of the pair turned round. */
+TEST(test_many_lanes)
+{
+    const int64_t n = 12;
+    rs_lanes l = {0};
+    for (int64_t k = 0; k < 2 * n * n; k++) {
+        const int64_t pair = k * 35 % (n * n), first = pair / n, second = pair % n - 1;
+        if ((first + second) % 5 == 0) continue;
+        assert_true(
+            rs_lanes_add(&l, first, second, 1000 * (k < n * n ? 2 : 1), (uint32_t)(2 * pair + (k < n * n))));
+    }
+    assert_true(rs_lanes_finish(&l));
+    for (int64_t pair = 0; pair < n * n; pair++) {
+        const int64_t first = pair / n, second = pair % n - 1;
+        const uint32_t lane = rs_lanes_find(&l, first, second);
+        assert_int_equal(lane == UINT32_MAX, (first + second) % 5 == 0);
+        if (lane == UINT32_MAX) continue;
+        const size_t early = rs_lanes_after(&l, lane, 0), late = rs_lanes_before(&l, lane, INT64_MAX, false);
+        assert_int_equal(late, early + 1);
+        assert_int_equal(l.entries[early].value, 2 * pair);
+        assert_int_equal(l.entries[late].value, 2 * pair + 1);
+        assert_true(rs_lanes_before(&l, lane, 1000, true) == SIZE_MAX);
+        assert_true(rs_lanes_after(&l, lane, 2001) == SIZE_MAX);
+    }
+    rs_lanes_clear(&l);
+}
+
 /* ---- synchronizations ---------------------------------------------------------------------------------- */
 
 #define X(cat, name, pid, tid, ts, dur, args)                                                                \
@@ -190,6 +218,29 @@ static const char same_us[] =
     /* 10 */ CALL("cudaEventSynchronize", 360, 55, 8)
     /* 11 */ WORK("kernel", 7, 370, 40, 6) "{\"ph\":\"M\"}]}";
 
+/* Waits that say nothing: before anything was recorded or launched, and for what was over. */
+static const char unnamed[] = "{\"traceEvents\":["
+    /* 0 */ CALL("hipEventSynchronize", 1, 1, 20)
+    /* 1 */ CALL("hipStreamSynchronize", 4, 1, 21)
+    /* 2 */ CALL("hipStreamWaitEvent", 6, 1, 22)
+    /* 3 */ CALL("hipLaunchKernel", 10, 5, 1)
+    /* 4 */ CALL("hipEventRecord", 30, 2, 3)
+    /* 5 */ WORK("kernel", 7, 100, 100, 1)
+    /* 6 */ CALL("hipEventSynchronize", 201, 5, 23) "{\"ph\":\"M\"}]}";
+
+/* Events that no call recorded, and a stream that nothing came behind on: only that one is told. */
+static const char unknown[] =
+    "{\"traceEvents\":[" LAUNCHES("cudaLaunchKernel", "cudaEventRecord", "cudaStreamWaitEvent")
+    /* 8 */ SYNC("Stream Wait Event", 40, 2, 5,
+                 ",\"stream\":7,\"wait_on_stream\":8,\"wait_on_cuda_event_record_corr_id\":77")
+    /* 9 */ CALL("cudaEventSynchronize", 60, 242, 6)
+    /* 10 */ SYNC("Event Sync", 61, 240, 6,
+                  ",\"stream\":-1,\"wait_on_stream\":8,\"wait_on_cuda_event_record_corr_id\":78")
+    /* 11 */ CALL("cudaStreamWaitEvent", 355, 2, 7)
+    /* 12 */ SYNC(
+        "Stream Wait Event", 355, 2, 7,
+        ",\"stream\":8,\"wait_on_stream\":7,\"wait_on_cuda_event_record_corr_id\":3") "{\"ph\":\"M\"}]}";
+
 static rs_status ask(const char *name, const char *trace, const char *const *settings, size_t n,
                      rs_compat compat, rs_result *result, rs_error *err)
 {
@@ -212,7 +263,8 @@ static rs_status ask(const char *name, const char *trace, const char *const *set
     return status;
 }
 
-static void expect_syncs(const char *trace, const char *want)
+/* untold: waits of which no work is named; told ones and these are all that there are. */
+static void expect_syncs(const char *trace, const char *want, int untold)
 {
     static const char *const settings[] = {"annotation", "", "sync-edges", NULL};
     rs_result r;
@@ -227,6 +279,13 @@ static void expect_syncs(const char *trace, const char *want)
                               (int)rs_table_int(t, i, 1), (int)rs_table_int(t, i, 2),
                               rs_table_is_null(t, i, 12) ? "" : " told");
     assert_string_equal(got, want);
+    if (untold) snprintf(line, sizeof line, "rank 0: of %d waits the trace does not say", untold);
+    assert_int_equal(r.n_notes, untold > 0);
+    if (untold && !strstr(r.notes[0], line)) fail_msg("%s, not: %s", r.notes[0], line);
+    if (!*want) {
+        rs_result_clear(&r);
+        return;
+    }
     /* an end without an external id is kept and marked */
     assert_true(rs_table_is_null(t, 1, 4));
     assert_false(rs_table_is_null(t, 1, 3));
@@ -235,11 +294,17 @@ static void expect_syncs(const char *trace, const char *want)
 
 TEST(test_syncs)
 {
-    expect_syncs(cuda, "stream_wait_event 6>7 told\nevent_sync 6>9 told\nstream_sync 7>11 told\n"
-                       "context_sync 6>13 told\ncontext_sync 7>13 told\ncopy 16>15\n");
-    expect_syncs(hip, "stream_wait_event 6>7\nevent_sync 6>8\nstream_sync 7>9\n"
-                      "context_sync 6>10\ncontext_sync 7>10\ncopy 12>11\n");
-    expect_syncs(same_us, "stream_wait_event 6>7\nevent_sync 11>10\n");
+    expect_syncs(cuda,
+                 "stream_wait_event 6>7 told\nevent_sync 6>9 told\nstream_sync 7>11 told\n"
+                 "context_sync 6>13 told\ncontext_sync 7>13 told\ncopy 16>15\n",
+                 0);
+    expect_syncs(hip,
+                 "stream_wait_event 6>7\nevent_sync 6>8\nstream_sync 7>9\n"
+                 "context_sync 6>10\ncontext_sync 7>10\ncopy 12>11\n",
+                 0);
+    expect_syncs(same_us, "stream_wait_event 6>7\nevent_sync 11>10\n", 0);
+    expect_syncs(unnamed, "", 4);
+    expect_syncs(unknown, "", 2);
 }
 
 /* ---- the path

@@ -1875,9 +1875,75 @@ static void test_gaps_of_graphs(void **state)
     assert_true(fabs(after[1] - after[0] - 312) < 0.1);
 }
 
+/* Steps of a stage: its kernel forward, and one backward that autograd's thread launches. us. */
+static const rs_skeleton *make_stage(const char *name, int64_t forward, int64_t backward, int steps)
+{
+    builder b = builder_create();
+    for (int step = 0; step < steps; step++) {
+        char text[24];
+        const int64_t t = step * 2000 * US, c = step * 10 + 1;
+        snprintf(text, sizeof text, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", text, MAIN, MAIN, t, 1990 * US);
+        for (int k = 0; k < 2; k++) {
+            add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", MAIN, k ? 2 : MAIN, t + (10 + 20 * k) * US,
+                    5 * US);
+            add_arg(&b, RS_COL_CORRELATION, c + k);
+        }
+        add_kernel(&b, name, 0, 7, t + 40 * US, forward * US, c);
+        add_kernel(&b, "back", 0, 7, t + (41 + forward) * US, backward * US, c + 1);
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 60 * US, 1500 * US);
+    }
+    return close_builder(&b);
+}
+
+/* What the stages take of a step, each by all its ranks and steps, is the mean of the stages afterwards, forward and backward apart; within a stage
+ * each piece keeps its share. */
+static void test_balanced_roles(void **state)
+{
+    (void)state;
+    static const int64_t us[MOST_RANKS][2] = {{200, 300}, {400, 600}, {100, 1100}, {340, 500}};
+    static const size_t role_of[MOST_RANKS] = {0, 1, 0, 1};
+    job j = {.n = MOST_RANKS, .rank_of = {10, 11, 12, 13}};
+    rs_reference found;
+    double before[2][2] = {{0}}, after[2][2] = {{0}}, steps[2] = {0};
+    for (size_t r = 0; r < j.n; r++)
+        j.ranks[r] = make_stage(role_of[r] ? "late" : "early", us[r][0], us[r][1], r == 3 ? 2 : STEPS);
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
+    assert_int_equal(found.n_roles, 2);
+    /* as recorded, not the mean over ranks */
+    memcpy(found.balance.work, j.w.work, j.e.n_nodes * sizeof *j.w.work);
+    assert_int_equal(rs_reference_balance_roles(&j.e, &found, NULL), RS_OK);
+    for (size_t r = 0; r < j.n; r++) {
+        assert_int_equal(found.role[r], role_of[r]);
+        steps[role_of[r]] += (double)j.ranks[r]->n_steps;
+        for (uint32_t i = 1; i < j.ranks[r]->n; i++) {
+            if (!rs_skeleton_is_work(j.ranks[r], i)) continue;
+            const char *name = rs_pool_text(&j.ranks[r]->pool, rs_skeleton_at(j.ranks[r], i)->name);
+            const size_t back = strcmp(name, "back") == 0;
+            before[role_of[r]][back] += (double)us[r][back] * US;
+            after[role_of[r]][back] += (double)found.balance.work[j.e.node_base[r] + i];
+        }
+    }
+    for (size_t back = 0; back < 2; back++) {
+        const double mean = (before[0][back] / steps[0] + before[1][back] / steps[1]) / 2;
+        for (size_t role = 0; role < 2; role++) {
+            assert_true(fabs(after[role][back] / steps[role] - mean) < 2);
+            for (size_t r = role; r < j.n; r += 2) {
+                const uint32_t node = work_of(&j, r, back ? "back" : role ? "late" : "early");
+                const double share = (double)us[r][back] * US / before[role][back];
+                assert_true(fabs((double)found.balance.work[node] / after[role][back] - share) < 1e-5);
+            }
+        }
+    }
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_balanced_roles),
         cmocka_unit_test(test_gaps_of_graphs),
         cmocka_unit_test(test_graphs_of_held_threads),
         cmocka_unit_test(test_assumed_contention),
