@@ -86,3 +86,70 @@ def experts_job(folder, loads, dispatch, combine, host=100, steps=6):
         (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
             "rank": r, "world_size": ranks}, "traceEvents": of}))
     return folder
+
+
+def pipeline_job(folder, times, batches, send, loss=0, reduce=40, steps=6, host=50):
+    """A step: on one stream each rank receives a micro-batch, runs its layer and sends it on, `batches` times; the last stage runs its loss after each layer. A message takes
+    `send` us when both are there, and so does `reduce` among all at the end; the host launches all of it, and waits. times: by line and stage, what its layer takes, us; ranks are numbered line by line.
+    Without a folder nothing is written. Returns how long a step is."""
+    n_stages = len(times[0])
+    ranks, events = len(times) * n_stages, []
+    begin, length = 1000.0, None
+    programs = [[what for m in range(batches) for what in ([("recv", m)] * (k > 0) + [("layer", m)] + [("loss", m)] * (k == n_stages - 1 and loss > 0) +
+                                                           [("send", m)] * (k < n_stages - 1))] for k in range(n_stages)]
+    for step in range(steps):
+        ends, spans = [], []
+        for line in times:
+            at, done, own = [begin + host + 6.0] * n_stages, [0] * n_stages, [[] for _ in line]
+            while any(done[k] < len(programs[k]) for k in range(n_stages)):
+                for k in range(n_stages):
+                    if done[k] == len(programs[k]):
+                        continue
+                    what, m = programs[k][done[k]]
+                    start = max(at[k], begin + host + 6 + 5 * done[k])
+                    if what in ("layer", "loss"):
+                        at[k] = start + (line[k] if what == "layer" else loss) + 1
+                        own[k].append((what, start, at[k] - 1))
+                    elif what == "send" and done[k + 1] < len(programs[k + 1]) and programs[k + 1][done[k + 1]] == ("recv", m):
+                        other = max(at[k + 1], begin + host + 6 + 5 * done[k + 1])
+                        over = max(start, other) + send
+                        own[k].append((what, start, over))
+                        own[k + 1].append(("recv", other, over))
+                        at[k] = at[k + 1] = over + 1
+                        done[k + 1] += 1
+                    else:
+                        continue
+                    done[k] += 1
+            spans += own
+            ends += at
+        over = max(ends) + reduce
+        for r, own in enumerate(spans):
+            own.append(("reduce", ends[r], over))
+            events.append([]) if len(events) <= r else None
+
+            def add(category, name, start, end, tid, pid, **args):
+                events[r].append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": end - start, "args": args})
+
+            k, counts = r % n_stages, {"send": 0, "recv": 0}
+            for i, (what, start, end) in enumerate(own):
+                add("cuda_runtime", "cudaLaunchKernel", begin + host + 5 * i, begin + host + 5 * i + 4, 7, 7, correlation=1000 * step + i + 1)
+                args = dict(device=0, stream=7, correlation=1000 * step + i + 1)
+                if what in counts:
+                    pair = (r, r + 1) if what == "send" else (r - 1, r)
+                    line = list(range(r - k, r - k + n_stages))
+                    args.update({"Collective name": what, "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": n_stages, "dtype": "Float", "Process Group Name": str(1 + r // n_stages),
+                                 "Process Group Description": "PIPELINE_MODEL_PARALLEL_GROUP", "Process Group Ranks": str(line), "Src Rank": pair[0], "Dst Rank": pair[1]})
+                elif what == "reduce":
+                    args.update({"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": ranks, "dtype": "Float", "Process Group Name": "0",
+                                 "Process Group Description": "default_pg", "Process Group Ranks": str(list(range(ranks))), "Seq": step})
+                add("kernel", {"reduce": "ncclDevKernel_AllReduce_Sum_f32_RING_LL"}.get(what, "ncclDevKernel_SendRecv" if what in counts else what), start, end, 7, 0, **args)
+            add("cuda_runtime", "cudaDeviceSynchronize", begin + host + 5 * len(own), over + 3, 7, 7, correlation=100000 + step)
+            add("user_annotation", "ProfilerStep#%d" % step, begin, over + 23, 7, 7)
+        length = over + 24 - begin
+        begin = over + 24
+    if folder:
+        folder.mkdir()
+        for r, of in enumerate(events):
+            (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
+                "rank": r, "world_size": ranks}, "traceEvents": of}))
+    return length

@@ -228,7 +228,7 @@ static const char unnamed[] = "{\"traceEvents\":["
     /* 5 */ WORK("kernel", 7, 100, 100, 1)
     /* 6 */ CALL("hipEventSynchronize", 201, 5, 23) "{\"ph\":\"M\"}]}";
 
-/* Events that no call recorded, and a stream that nothing came behind on: only that one is told. */
+/* Two waits for events that no call recorded. A third is of a stream that gets no more work: it makes nothing wait. */
 static const char unknown[] =
     "{\"traceEvents\":[" LAUNCHES("cudaLaunchKernel", "cudaEventRecord", "cudaStreamWaitEvent")
     /* 8 */ SYNC("Stream Wait Event", 40, 2, 5,
@@ -263,7 +263,7 @@ static rs_status ask(const char *name, const char *trace, const char *const *set
     return status;
 }
 
-/* untold: waits of which no work is named; told ones and these are all that there are. */
+/* untold: how many waits name no work; a note gives their number. */
 static void expect_syncs(const char *trace, const char *want, int untold)
 {
     static const char *const settings[] = {"annotation", "", "sync-edges", NULL};
