@@ -2,6 +2,7 @@
  * rank whose recording starts late is set to where its ends fit (find_shift). Where a recording lacks kernels
  * in between, so that some would meet kernels that were over before they began, the order is walked again and
  * what has no partner stays alone (walk). */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -372,11 +373,15 @@ bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t
 
 #define MOST_NEAR 32  /* items that end next are looked at */
 #define FEW_COUPLES 8 /* fewer ends that two ranks have in common show nothing */
+#define NEARER                                                                                               \
+    5000 /* ns by which another partner ends nearer, over the root of the steps that say so: then this one is chance */
 
 typedef struct couple {
-    int64_t apart;
+    int64_t apart; /* the mean of their places of the program */
+    uint32_t n;    /* steps that say so */
     uint32_t a, b; /* places among the ends */
     uint32_t pair; /* of ranks */
+    bool likely;   /* neither has a partner that is nearer by far */
 } couple;
 
 static const rs_order by_apart[] = {RS_RISING(couple, apart), RS_RISING(couple, a), RS_RISING(couple, b)};
@@ -385,8 +390,8 @@ static const rs_order by_pair[] = {RS_RISING(couple, pair), RS_RISING(couple, ap
 
 /* Two ranks whose kernels end at one time. */
 typedef struct rank_pair {
-    double near; /* ns by which couples are nearer than they may be, summed up */
-    size_t n;    /* couples */
+    double near;        /* ns by which its likely couples are nearer than they may be, summed up */
+    size_t n, n_likely; /* couples */
     uint32_t number;
 } rank_pair;
 
@@ -436,14 +441,94 @@ static bool number_pairs(const rs_coll_item *items, const rs_keyed *ends, couple
         }
         all[i].pair = *at;
         pairs[*at].n++;
-        pairs[*at].near += (double)(NEAR - all[i].apart);
+        pairs[*at].n_likely += all[i].likely;
+        pairs[*at].near += all[i].likely ? (double)(NEAR - all[i].apart) : 0;
+    }
+    return true;
+}
+
+/* By item its place, the n-th of its rank in a step; RS_NO_ROW where steps of the rank differ in how many they have. Returns how many steps a rank
+ * has at most. */
+static size_t find_places(const rs_coll_job *job, const rs_coll_item *items, size_t n, uint32_t *place)
+{
+    size_t most = 0;
+    for (size_t from = 0, to; from < n; from = to) {
+        size_t count = 0, in_step = 0, n_steps = 0;
+        bool regular = true;
+        for (to = from; to < n && items[to].rank == items[from].rank; to++) {
+            const int64_t step = rs_coll_item_op(job, &items[to])->step;
+            const bool begins = to == from || step != rs_coll_item_op(job, &items[to - 1])->step;
+            if (begins && n_steps > 1) regular = regular && in_step == count;
+            if (begins && n_steps == 1) count = in_step;
+            if (begins) in_step = 0;
+            n_steps += begins;
+            regular = regular && step >= 0;
+            place[to] = (uint32_t)(from + in_step++);
+        }
+        if (!regular || (n_steps > 1 && in_step != count))
+            for (size_t i = from; i < to; i++) place[i] = RS_NO_ROW;
+        else if (n_steps > most)
+            most = n_steps;
+    }
+    return most;
+}
+
+static uint64_t places_of(const uint32_t *place, const rs_keyed *ends, const couple *c)
+{
+    const uint32_t a = place[ends[c->a].value], b = place[ends[c->b].value];
+    return (uint64_t)(a < b ? a : b) << 32 | (a < b ? b : a);
+}
+
+/* Programs repeat: partners end together in every step, others by chance in some. Couples of the same two places become as far apart as they are on
+ * average; where they are no couple they are NEAR apart. false: out of memory. */
+static bool average_places(const rs_coll_job *job, const rs_coll_item *items, const rs_keyed *ends,
+                           size_t n_items, couple *all, size_t n)
+{
+    RS_SCOPED(rs_map64_clear) rs_map64 map = {0};
+    RS_LOCAL uint32_t *place = rs_malloc((n_items + 1) * sizeof *place);
+    RS_LOCAL couple *sums = rs_calloc(n + 1, sizeof *sums);
+    if (!place || !sums) return false;
+    const int64_t n_steps = (int64_t)find_places(job, items, n_items, place);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t key = places_of(place, ends, &all[i]);
+        bool is_new;
+        if ((uint32_t)key == RS_NO_ROW) continue;
+        uint32_t *at = rs_map64_put(&map, key, &is_new);
+        if (!at) return false;
+        if (is_new) *at = (uint32_t)map.n - 1;
+        sums[*at].apart += all[i].apart;
+        sums[*at].n++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *at = rs_map64_get(&map, places_of(place, ends, &all[i]));
+        if (!at || (int64_t)sums[*at].n > n_steps) continue;
+        all[i].apart = (sums[*at].apart + (n_steps - (int64_t)sums[*at].n) * NEAR) / n_steps;
+        all[i].n = (uint32_t)n_steps;
+    }
+    return true;
+}
+
+/* Marks the couples of which neither has a partner that is nearer by far. false: out of memory. */
+static bool mark_likely(couple *all, size_t n, size_t n_items)
+{
+    RS_LOCAL int64_t *nearest = rs_malloc((n_items + 1) * sizeof *nearest);
+    if (!nearest) return false;
+    for (size_t i = 0; i < n_items; i++) nearest[i] = NEAR;
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].apart < nearest[all[i].a]) nearest[all[i].a] = all[i].apart;
+        if (all[i].apart < nearest[all[i].b]) nearest[all[i].b] = all[i].apart;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const int64_t by = (int64_t)(NEARER / sqrt((double)all[i].n));
+        all[i].likely = all[i].apart <= nearest[all[i].a] + by && all[i].apart <= nearest[all[i].b] + by;
     }
     return true;
 }
 
 /* Pipelines that run in step with each other end their messages at nearly one time, so that a kernel has partners in both. Pairs of ranks explain kernels,
- * the nearest first, where at least half of what ends together on both is not explained yet: else it is chance. What is explained by none of them is by
- * any. Leaves the couples that count; false: out of memory. */
+ * the nearest first, where at least half of what ends together on both is not explained yet: else it is chance. So is what stages in step end of messages
+ * to others, where the partner is nearer by far: that explains nothing. What is explained by none of them is by any. Leaves the couples that count; false:
+ * out of memory. */
 static bool keep_partners(const rs_coll_item *items, const rs_keyed *ends, size_t n_items, couple *all,
                           size_t *n)
 {
@@ -451,7 +536,8 @@ static bool keep_partners(const rs_coll_item *items, const rs_keyed *ends, size_
     RS_LOCAL size_t *first = rs_malloc((*n + 1) * sizeof *first); /* by pair: its couples */
     RS_LOCAL uint8_t *explained = rs_calloc(n_items + 1, 1), *kept = rs_calloc(*n + 1, 1);
     size_t n_pairs, left = 0;
-    if (!pairs || !first || !explained || !kept || !number_pairs(items, ends, all, *n, pairs, &n_pairs))
+    if (!pairs || !first || !explained || !kept || !mark_likely(all, *n, n_items) ||
+        !number_pairs(items, ends, all, *n, pairs, &n_pairs))
         return false;
     RS_SORT(all, *n, by_pair);
     for (size_t i = *n; i-- > 0;) first[all[i].pair] = i;
@@ -459,10 +545,12 @@ static bool keep_partners(const rs_coll_item *items, const rs_keyed *ends, size_
     for (size_t k = 0; k < n_pairs; k++) {
         const couple *of = all + first[pairs[k].number];
         size_t fresh = 0;
-        for (size_t i = 0; i < pairs[k].n; i++) fresh += !explained[of[i].a] && !explained[of[i].b];
-        if (pairs[k].n < FEW_COUPLES || 2 * fresh < pairs[k].n) continue;
+        for (size_t i = 0; i < pairs[k].n; i++)
+            fresh += of[i].likely && !explained[of[i].a] && !explained[of[i].b];
+        if (pairs[k].n_likely < FEW_COUPLES || 2 * fresh < pairs[k].n_likely) continue;
         kept[pairs[k].number] = 1;
-        for (size_t i = 0; i < pairs[k].n; i++) explained[of[i].a] = explained[of[i].b] = 1;
+        for (size_t i = 0; i < pairs[k].n; i++)
+            if (of[i].likely) explained[of[i].a] = explained[of[i].b] = 1;
     }
     for (size_t i = 0; i < *n; i++)
         if (kept[all[i].pair] || (!explained[all[i].a] && !explained[all[i].b])) all[left++] = all[i];
@@ -485,10 +573,11 @@ bool rs_coll_number_by_end(const rs_coll_job *job, rs_coll_item *items, size_t n
             int64_t apart = rs_sub_sat(ends[k].key, ends[i].key);
             if (apart > NEAR) break;
             if (may_couple(job, &items[ends[i].value], &items[ends[k].value]))
-                ok = RS_PUSH(all, n_couples, capacity, (couple){.apart = apart, .a = i, .b = k});
+                ok = RS_PUSH(all, n_couples, capacity, (couple){.apart = apart, .n = 1, .a = i, .b = k});
         }
     }
-    ok = ok && (!n_couples || keep_partners(items, ends, n, all, &n_couples));
+    ok = ok && (!n_couples || (average_places(job, items, ends, n, all, n_couples) &&
+                               keep_partners(items, ends, n, all, &n_couples)));
     if (ok && n_couples) RS_SORT(all, n_couples, by_apart);
     for (size_t c = 0; ok && c < n_couples; c++) {
         rs_coll_item *x = &items[ends[all[c].a].value], *y = &items[ends[all[c].b].value];

@@ -387,6 +387,41 @@ static void test_pipelines_in_step(void **state)
     end(&j);
 }
 
+/* A pipeline of four: messages of the first and the last two stages end together now and then, on two that also send to each other. By that chance
+ * no pair of stages explains what another one's messages are. With steps each place of the program has its partner, even where another kernel ends
+ * nearer in some of them. */
+static void test_stages_in_step(void **state)
+{
+    (void)state;
+    for (uint32_t n_steps = 0; n_steps <= 5; n_steps += 5) {
+        job j = {0};
+        rng r = {29};
+        for (size_t k = 0; k < 4; k++) add(&j, k, "7", "[0, 1, 2, 3]", 0.9e6, 50, 1, -1);
+        for (uint32_t i = 0; i < 20; i++) {
+            const double at = 1e6 + 2000 * i, chance = (double)rng_below(&r, 10) + (n_steps ? 0 : 8);
+            for (size_t k = 0; n_steps && i % 4 == 0 && k < 4; k++)
+                text_printf(&j.t[k],
+                            ",\n{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#%u\", "
+                            "\"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": 7990}",
+                            i / 4, at - 200);
+            add_batch(&j, 0, ">", at, 50, 10);
+            add_batch(&j, 1, "<", at + 1, 50 + (double)rng_below(&r, 3), 10);
+            add_batch(&j, 2, ">", at + 2, 48 + chance, 10);
+            add_batch(&j, 3, "<", at + 3, 47 + chance + (double)rng_below(&r, 3), 10);
+            add_batch(&j, 1, ">", at + 1000, 50, 10);
+            add_batch(&j, 2, "<", at + 1001, 50, 10);
+        }
+        for (size_t k = 0; k < 4; k++) add(&j, k, "7", "[0, 1, 2, 3]", 1.1e6, 50, 1, -1);
+        match(&j, true);
+        for (uint32_t i = 0; i < 20; i++) {
+            assert_int_equal(partner(&j, 0, 1 + i, 1), (int)(1 + 2 * i));
+            assert_int_equal(partner(&j, 3, 1 + i, 2), (int)(1 + 2 * i));
+            assert_int_equal(partner(&j, 1, 2 + 2 * i, 2), (int)(2 + 2 * i));
+        }
+        end(&j);
+    }
+}
+
 /* Wait and transfer by their definition; a broadcast's root leaves before the last member comes. */
 static void test_wait(void **state)
 {
@@ -778,6 +813,7 @@ int main(void)
         cmocka_unit_test(test_called_sends),
         cmocka_unit_test(test_called_badly),
         cmocka_unit_test(test_pipelines_in_step),
+        cmocka_unit_test(test_stages_in_step),
         cmocka_unit_test(test_groups_of_nameless),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_host_spans),
