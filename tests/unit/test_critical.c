@@ -150,6 +150,8 @@ TEST(test_many_lanes)
             rs_lanes_add(&l, first, second, 1000 * (k < n * n ? 2 : 1), (uint32_t)(2 * pair + (k < n * n))));
     }
     assert_true(rs_lanes_finish(&l));
+    assert_int_equal(rs_lanes_find(&l, n, 0), UINT32_MAX); /* one number is in other pairs */
+    assert_int_equal(rs_lanes_find(&l, 0, n), UINT32_MAX);
     for (int64_t pair = 0; pair < n * n; pair++) {
         const int64_t first = pair / n, second = pair % n - 1;
         const uint32_t lane = rs_lanes_find(&l, first, second);

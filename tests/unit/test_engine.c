@@ -548,6 +548,17 @@ static void test_room_on_the_device(void **state)
     close_job(&j);
 
     occupied o = fits;
+    o.odd_step = 3;
+    o.odd_early = -1; /* once it starts when the first is over: no lead, of 10, 11 and 12 us else */
+    open_job(&j, make_occupied(&o), NULL);
+    assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
+    assert_int_equal(j.e.n_leads, 1);
+    assert_int_equal(j.e.leads[0].longest, 12 * US);
+    assert_int_equal(j.e.leads[0].typical, 11 * US);
+    assert_int_equal(j.e.leads[0].without[0], 12 * US);
+    assert_int_equal(j.e.leads[0].without[2], 11 * US);
+    close_job(&j);
+    o = fits;
     o.odd_step = 2;
     o.odd_early = 400; /* it started in the midst of the first once: that leaves room */
     check_no_room(&o);
@@ -1579,8 +1590,10 @@ static const rs_skeleton *make_pieces(const piece *work, size_t n)
     return s;
 }
 
-/* When the i-th communication of step 1, in the order of the recording, starts under overlap, us into the step, if the piece `as_recorded` starts as
- * recorded. */
+#define OPTIMIZER SIZE_MAX
+
+/* When the i-th communication of step 1, in the order of the recording, or the optimizer starts under overlap, us into the step, if the piece
+ * `as_recorded` starts as recorded. */
 static int64_t start_under_overlap(const piece *work, size_t n_pieces, size_t as_recorded, size_t which)
 {
     job j = {.n = 2, .rank_of = {10, 11}};
@@ -1604,6 +1617,10 @@ static int64_t start_under_overlap(const piece *work, size_t n_pieces, size_t as
     for (size_t i = 0; i < s->n_comm; i++)
         if (s->step[s->comm_node[i]] == 1 && seen++ == which)
             out = work[as_recorded].start + (t.start[s->comm_node[i]] - t.start[base]) / US;
+    for (uint32_t i = 1; which == OPTIMIZER && i < s->n; i++)
+        if (s->step[i] == 1 && rs_skeleton_is_work(s, i) &&
+            strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), "multi_tensor_apply_kernel") == 0)
+            out = work[as_recorded].start + (t.start[i] - t.start[base]) / US;
     rs_times_clear(&t);
     rs_weights_clear(&w);
     rs_what_if_clear(&q);
@@ -1624,6 +1641,11 @@ static void test_overlap(void **state)
     assert_int_equal(start_under_overlap(late, 6, 1, 1), 752); /* all of it */
     assert_int_equal(start_under_overlap(late, 7, 4, 1),
                      780); /* as recorded: such a group is no one's gradients' */
+    piece soon[6];
+    memcpy(soon, late, sizeof soon);
+    soon[5].start = 984; /* the optimizer waits for the last reduction, 3 us, and still does */
+    assert_int_equal(start_under_overlap(soon, 6, 1, 1), 752);
+    assert_int_equal(start_under_overlap(soon, 6, 1, OPTIMIZER), 855);
 }
 
 /* The second gather is issued where the first was, and runs after it. A reduction that runs before the first is over by then; one
