@@ -78,13 +78,15 @@ bool rs_edit_graph_takes(const rs_skeleton *s, uint32_t edge, int64_t ns)
 
 /* Where a thread goes on with what another one did, it is in the region of that one, or in none: the thread of the backward pass after a wait for
  * the forward pass, and the main thread after the backward pass. */
-static void take_over(const rs_skeleton *s, uint32_t point, uint8_t *open)
+static void take_over(const rs_skeleton *s, uint32_t point, uint8_t *open, int64_t **first)
 {
     const uint16_t lane = rs_skeleton_at(s, point)->lane;
     for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++) {
         const uint32_t from = s->source[k] >> 1;
-        if (from && !is_work(s, from) && rs_skeleton_at(s, from)->lane != lane)
-            open[lane] = open[rs_skeleton_at(s, from)->lane];
+        const uint16_t other = rs_skeleton_at(s, from)->lane;
+        if (!from || is_work(s, from) || other == lane) continue;
+        open[lane] = open[other];
+        first[lane] = first[other];
     }
 }
 
@@ -143,7 +145,7 @@ static bool graph_rank(rs_editor *x, size_t r)
             *in_region = 0;
             continue;
         }
-        take_over(s, i, open);
+        take_over(s, i, open, first);
         bool begins = !*in_region && launches[i];
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             if (!is_host(s, k, weight[k])) continue;

@@ -139,8 +139,8 @@ static void launch(builder *b, const char *kernel, int64_t thread, int64_t at, i
     add_kernel(b, kernel, 0, 7, gpu_at, 20 * US, correlation);
 }
 
-/* Steps of: an embedding, three equal layers of four kernels, their backward on autograd's thread, an optimizer. */
-static rs_skeleton *make_trained(void)
+/* Steps of: an embedding, three equal layers of four kernels, their backward on a thread, such as autograd's, an optimizer. */
+static rs_skeleton *make_trained_by(int64_t thread, bool waits)
 {
     builder b = builder_create();
     int64_t t = 0, c = 1;
@@ -152,13 +152,15 @@ static rs_skeleton *make_trained(void)
         launch(&b, "embed", MAIN, t + 2 * US, t + 4 * US, c++);
         for (int k = 0; k < 12; k++, c++)
             launch(&b, forward[k % 4], MAIN, t + (10 + 20 * k) * US, t + (25 + 25 * k) * US, c);
-        add_row(&b, 'X', "cpu_op", "autograd::engine::evaluate_function: Gemm", MAIN, 2, t + 300 * US,
-                200 * US);
+        add_row(&b, 'X', "cpu_op", "autograd::engine::evaluate_function: Gemm", MAIN, thread, t + 300 * US,
+                350 * US);
         static const char *const backward[] = {"d_drop", "d_gelu", "d_gemm", "d_norm"};
         for (int k = 0; k < 12; k++, c++)
-            launch(&b, backward[k % 4], 2, t + (310 + 20 * k) * US, t + (325 + 25 * k) * US, c);
-        add_row(&b, 'X', "user_annotation", "Optimizer.step#Adam.step", MAIN, MAIN, t + 600 * US, 100 * US);
-        launch(&b, "adam", MAIN, t + 610 * US, t + 640 * US, c++);
+            launch(&b, backward[k % 4], thread, t + (310 + 20 * k) * US, t + (325 + 25 * k) * US, c);
+        if (waits)
+            add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, thread, t + 560 * US, 75 * US);
+        add_row(&b, 'X', "user_annotation", "Optimizer.step#Adam.step", MAIN, MAIN, t + 660 * US, 100 * US);
+        launch(&b, "adam", MAIN, t + 670 * US, t + 700 * US, c++);
         add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 900 * US, 20 * US);
     }
     rs_trace trace;
@@ -170,6 +172,11 @@ static rs_skeleton *make_trained(void)
     rs_trace_clear(&trace);
     rs_events_free(b.e);
     return s;
+}
+
+static rs_skeleton *make_trained(void)
+{
+    return make_trained_by(2, false);
 }
 
 #define MOST_RANKS 4
@@ -1897,6 +1904,25 @@ static void test_gaps_of_graphs(void **state)
     assert_true(fabs(after[1] - after[0] - 312) < 0.1);
 }
 
+/* Where another thread goes on, the graph does: the answer is that of a job in which one thread launches all, and so it is where that thread waits
+ * at the end of the backward pass, so that the optimizer has a graph of its own. */
+static void test_graphs_of_threads(void **state)
+{
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        rs_foretold a[2];
+        for (int64_t thread = 1; thread <= 2; thread++) {
+            job j = {.n = 1, .rank_of = {10}, .ranks = {make_trained_by(thread, waits)}};
+            double plain;
+            open_ranks(&j);
+            a[thread - 1] = ask(&j, "graphs", &plain);
+            close_job(&j);
+        }
+        assert_true(fabs(a[0].before - a[1].before) < 0.1);
+        assert_true(fabs(a[0].after - a[1].after) < 0.2); /* GRAPH_NODE is 0.1 */
+    }
+}
+
 /* Steps of a stage: its kernel forward, and one backward that autograd's thread launches. us. */
 static const rs_skeleton *make_stage(const char *name, int64_t forward, int64_t backward, int steps)
 {
@@ -1965,6 +1991,7 @@ static void test_balanced_roles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graphs_of_threads),
         cmocka_unit_test(test_balanced_roles),
         cmocka_unit_test(test_gaps_of_graphs),
         cmocka_unit_test(test_graphs_of_held_threads),
