@@ -247,6 +247,40 @@ static void test_changes(void **state)
     assert_int_equal(n, 0);
 }
 
+/* In another unit, from another zero, the other way up and from the last run to the first, the same changes are found, as certain. */
+static void test_changes_in_other_units(void **state)
+{
+    (void)state;
+    static const double units[] = {1, 1e-3, 1e3, -1};
+    double x[31], other[31];
+    rs_change out[31], turned[31];
+    size_t n, n_turned, n_all = 0;
+    seed = 7;
+    for (int round = 0; round < 200; round++) {
+        const size_t size = 5 + (size_t)(uniform() * 26), at = 2 + (size_t)(uniform() * (double)(size - 4));
+        for (size_t i = 0; i < size; i++) x[i] = 10 + 0.1 * normal() + (i >= at) - 0.5 * (i >= size - 3);
+        assert_true(rs_changes_find(x, size, 0.05, 0, out, &n));
+        n_all += n;
+        for (size_t k = 0; k < 8; k++) {
+            const double unit = units[k % 4];
+            for (size_t i = 0; i < size; i++) other[i] = unit * (x[k < 4 ? i : size - 1 - i] + 3);
+            assert_true(rs_changes_find(other, size, 0.05, 0, turned, &n_turned));
+            assert_int_equal(n, n_turned);
+            for (size_t i = 0; i < n; i++) {
+                const rs_change *a = &out[i], *b = &turned[k < 4 ? i : n - 1 - i];
+                const double sign = (k < 4 ? 1 : -1) * unit, low = sign > 0 ? a->low : a->high,
+                             high = sign > 0 ? a->high : a->low;
+                assert_int_equal(b->at, k < 4 ? a->at : size - a->at);
+                near(b->difference / sign, a->difference, 1e-9);
+                near(b->low / sign, low, 1e-9);
+                near(b->high / sign, high, 1e-9);
+                near(b->p, a->p, 1e-9);
+            }
+        }
+    }
+    assert_true(n_all > 200);
+}
+
 /* Histories of equal code, and of a change of 2 % up and, later, down where runs differ by 0.5 %. */
 static void test_history_alarms(void **state)
 {
@@ -554,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_pieces_of_steps),
         cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_changes_in_other_units),
         cmocka_unit_test(test_history_alarms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "rankscope/rankscope.h"
 #include "sink.h"
 #include "rewrite/fuse_internal.h"
+#include "view/explorer.h"
 #include "view/page.h"
 #include "rankscope/view.h"
 #include "view/routes.h"
@@ -344,12 +345,57 @@ static void test_out_of_memory(void **state)
     }
 }
 
+/* Stretches of a rank, with gaps or without, in columns of any window: a column has what is in it. */
+static void test_columns_of_maps(void **state)
+{
+    (void)state;
+    uint64_t chance = 5;
+    int64_t sums[40 * RS_EXPLORER_CLASSES];
+    for (size_t n = 0; n < 700; n += n < 200 ? 1 : 37) {
+        rs_map_parts parts = {0};
+        rs_map_rank map;
+        int64_t t = 0;
+        for (size_t i = 0; i < n; i++) {
+            chance = chance * 6364136223846793005u + 1442695040888963407u;
+            const int64_t from = t + (int64_t)(chance >> 33) % 3 * 50,
+                          to = from + 1 + (int64_t)(chance >> 40) % 100;
+            assert_true(rs_map_parts_add(&parts, from, to, (uint8_t)((chance >> 50) % RS_EXPLORER_CLASSES)));
+            t = to;
+        }
+        assert_int_equal(rs_map_make_rank(3, &parts, &map, NULL), RS_OK);
+        for (size_t k = 0; k < 12; k++) {
+            chance = chance * 6364136223846793005u + 1442695040888963407u;
+            const size_t width = k < 4 ? 1 : 1 + (size_t)(chance >> 33) % 40;
+            const int64_t from = k % 3 ? (int64_t)(chance >> 20) % (t + 1) : 0,
+                          to = k % 2 ? from + 40 + (int64_t)(chance >> 10) % (t - from + 100) : t + 90;
+            rs_map_columns(&map, from, to, width, sums);
+            for (size_t c = 0; c < width; c++) {
+                int64_t wanted[RS_EXPLORER_CLASSES] = {0};
+                const int64_t begin = from + (to - from) * (int64_t)c / (int64_t)width,
+                              end = from + (to - from) * (int64_t)(c + 1) / (int64_t)width;
+                for (size_t i = 0; i < n; i++) {
+                    const rs_map_part *p = &parts.items[i];
+                    const int64_t a = p->from > begin ? p->from : begin, b = p->to < end ? p->to : end;
+                    if (a < b) wanted[p->class] += b - a;
+                }
+                assert_memory_equal(&sums[c * RS_EXPLORER_CLASSES], wanted, sizeof wanted);
+            }
+        }
+        rs_free_all(map.from, map.to, map.class, map.before);
+        rs_map_parts_clear(&parts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_origins),           cmocka_unit_test(test_routes),
-        cmocka_unit_test(test_routes_of_windows), cmocka_unit_test(test_token),
-        cmocka_unit_test(test_weights),           cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_columns_of_maps),
+        cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_routes_of_windows),
+        cmocka_unit_test(test_token),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_kept),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
