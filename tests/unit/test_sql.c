@@ -641,6 +641,45 @@ static void test_limits(void **state)
 
 /* ---- answers ------------------------------------------------------------------------------------------ */
 
+/* Functions that take long on large arguments: the largest that they may have, and one more. */
+static void test_bounded_functions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call, *most, *more, *length, *message;
+    } cases[] = {
+        {"instr(printf('%.*c', 2000, 'a'), printf('%.*c', %s, 'a'))", "1000", "1001", "1",
+         "instr looks for at most 1000 bytes"},
+        {"replace(printf('%.*c', 2000, 'a'), printf('%.*c', %s, 'a'), 'bc')", "1000", "1001", "4",
+         "replace replaces at most 1000 bytes"},
+        {"trim(printf('%.*c', 32768, 'a'), printf('%.*c', %s, 'b'))", "1024", "1025", "32768",
+         "trim trims fewer characters"},
+        {"ltrim(printf('%.*c', 32768, 'a'), printf('%.*c', %s, 'b'))", "1024", "1025", "32768",
+         "ltrim trims fewer characters"},
+        {"rtrim(printf('%.*c', 32768, 'a'), printf('%.*c', %s, 'b'))", "1024", "1025", "32768",
+         "rtrim trims fewer characters"},
+        {"printf('%*d', %s, 1)", "100000", "100001", "100000", "printf has a width of 100000 at most"},
+        {"printf('%*d', %s, 1)", "-100000", "-100001", "100000", "printf has a width of 100000 at most"},
+        {"format('%.*c', %s, 'a')", "100000", "100001", "100000", "format has a width of 100000 at most"},
+        {"format('%%sd', 1)", "99999", "100000", "99999", "format has a width of 100000 at most"},
+    };
+    fixture f;
+    begin(&f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int above = 0; above < 2; above++) {
+            const char *number = strstr(cases[i].call, "%s");
+            char query[200], wanted[40];
+            snprintf(query, sizeof query, "SELECT length(%.*s%s%s) AS n", (int)(number - cases[i].call),
+                     cases[i].call, above ? cases[i].more : cases[i].most, number + 2);
+            snprintf(wanted, sizeof wanted, "n\n%s\n", cases[i].length);
+            if (above)
+                fails(&f, query, RS_ERR_USAGE, cases[i].message);
+            else
+                gives(&f, query, wanted);
+        }
+    end(&f);
+}
+
 static void test_types(void **state)
 {
     (void)state;
@@ -767,6 +806,7 @@ int main(void)
         cmocka_unit_test(test_only_reads),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_bounded_functions),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_problems),
         cmocka_unit_test(test_allocations),
