@@ -60,6 +60,39 @@ TEST(test_scalars)
     rs_values_clear(&v);
 }
 
+/* Integers of one to nine bytes, either way to write their length: the last byte's sign is the number's, and a ninth byte of 0 makes eight unsigned. */
+TEST(test_integers)
+{
+    rs_values v = {0};
+    rs_pickle_info info;
+    rs_error err;
+    uint64_t chance = 11;
+    for (int round = 0; round < 400; round++) {
+        const size_t n = 1 + (size_t)round % 9, head = round % 2 ? 5 : 2;
+        uint8_t bytes[16] = {round % 2 ? 0x8b : 0x8a, (uint8_t)n};
+        int64_t wanted = 0;
+        uint64_t whole = 0;
+        for (size_t i = 0; i < n; i++) {
+            chance = chance * 6364136223846793005u + 1442695040888963407u;
+            bytes[head + i] = i == 8 ? 0 : (uint8_t)(chance >> 40);
+        }
+        for (size_t i = n; i > 0; i--) {
+            if (n < 9) wanted = i == n ? (int8_t)bytes[head + i - 1] : wanted * 256 + bytes[head + i - 1];
+            whole = whole * 256 + bytes[head + i - 1];
+        }
+        bytes[head + n] = '.';
+        assert_int_equal(read_bytes(&v, bytes, head + n + 1, NULL, &info, &err), RS_OK);
+        const rs_value *got = &v.nodes[info.root];
+        if (n == 9) {
+            assert_int_equal(got->type, whole > INT64_MAX ? RS_VALUE_UINT : RS_VALUE_INT);
+            assert_true(got->as.u == whole);
+        } else {
+            assert_true(got->type == RS_VALUE_INT && got->as.i == wanted);
+        }
+    }
+    rs_values_clear(&v);
+}
+
 TEST(test_texts_and_containers)
 {
     /* Every way to write the text "ab", kept in a list with a tuple of it by memo. */
