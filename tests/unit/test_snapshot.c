@@ -185,6 +185,36 @@ TEST(test_reads_all_protocols)
     }
 }
 
+/* From the first time to the last, in any order; events without one do not count. */
+TEST(test_span_of_events)
+{
+    static const int64_t times[] = {0, 1003, 0, 1001, 1007, 0};
+    enum { N = sizeof times / sizeof *times };
+    for (size_t turn = 0; turn < N; turn++) {
+        pickler p = pk_begin(4);
+        rs_events *events;
+        pk_open_dict(&p);
+        pk_text(&p, "segments");
+        pk_open_list(&p);
+        pk_close_list(&p);
+        pk_text(&p, "device_traces");
+        pk_open_list(&p);
+        pk_open_list(&p);
+        for (size_t i = 0; i < N; i++) put_event(&p, "alloc", 4096, 512, times[(i + turn) % N], false);
+        pk_close_list(&p);
+        pk_close_list(&p);
+        pk_close_dict(&p);
+        pk_end(&p);
+        const rs_snapshot *s = load_good(&p, &events);
+        for (size_t i = 0; i < N; i++)
+            assert_true(s->events.time[i] ==
+                        (times[(i + turn) % N] ? times[(i + turn) % N] * 1000 : RS_NO_TIME));
+        assert_true(events->other.first == 1001000 && events->other.last == 1007000);
+        rs_events_free(events);
+        text_clear(&p.t);
+    }
+}
+
 /* The same stack written twice is one; so is one that the memo refers to. */
 TEST(test_stacks_are_one)
 {
