@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "engine/edits_terms.h"
+#include "engine/reference.h"
 
 /* Work of a step in order of time: where its backward pass is. */
 typedef struct pass {
@@ -58,16 +59,6 @@ static bool is_optimizer(const rs_skeleton *s, const uint8_t *names, uint32_t i)
     return (name < s->pool.strings.n && names[name]) || (op < s->pool.strings.n && names[op]);
 }
 
-/* Whether another thread than the one that runs the steps launched the work: autograd's. */
-static bool is_backward(const rs_skeleton *s, uint32_t i)
-{
-    uint32_t mark = s->n_steps ? s->steps[0].last : 0;
-    for (uint32_t k = s->first[i]; mark && k < s->first[i + 1]; k++)
-        if (rs_edge_cost(s, k) < RS_COST_STREAM && s->source[k] >> 1)
-            return rs_skeleton_at(s, s->source[k] >> 1)->lane != rs_skeleton_at(s, mark)->lane;
-    return false;
-}
-
 static bool order_work(mover *m)
 {
     const rs_skeleton *s = m->s;
@@ -88,7 +79,7 @@ static void find_pass(const mover *m, const uint8_t *names, size_t from, size_t 
         uint32_t i = m->order[k].value;
         if (is_optimizer(s, names, i)) {
             if (p->optimizer == RS_NO_NODE || at[i] < at[p->optimizer]) p->optimizer = i;
-        } else if (is_backward(s, i)) {
+        } else if (rs_work_is_backward(s, i)) {
             if (!p->n && p->begin == INT64_MAX) p->begin = rs_skeleton_time(s, i);
             if (!p->n) p->first = k;
             p->n = k + 1 - p->first;

@@ -92,6 +92,10 @@ static bool find_passes(cutter *c, size_t r)
         const bool begins = waits_for_message(c, r, i) || last == RS_NO_NODE || c->sent[base + last] ||
                             s->step[last] != s->step[i];
         if (begins) open[lane] = i;
+        /* where the message is of the same stream, nothing else says that what follows it waits for the pass before it */
+        if (last != RS_NO_NODE && c->sent[base + last] &&
+            !rs_weights_add(e, c->x->w, (rs_extra_edge){(base + last) << 1 | 1, base + i, 0}))
+            return false;
         c->first[base + i] = base + open[lane];
         c->last[base + open[lane]] = base + i;
         before[lane] = i;

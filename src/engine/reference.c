@@ -480,8 +480,7 @@ static rs_status number_roles(finder *f, rs_error *err)
     return status;
 }
 
-/* Whether another thread than the one that runs the steps launched the work: the backward pass. */
-static bool is_backward(const rs_skeleton *s, uint32_t local)
+bool rs_work_is_backward(const rs_skeleton *s, uint32_t local)
 {
     uint32_t mark = s->n_steps ? s->steps[0].last : 0;
     for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++)
@@ -514,7 +513,7 @@ rs_status rs_reference_balance_roles(const rs_engine *e, rs_reference *of, rs_er
             for (uint32_t i = 1; i < s->n; i++) {
                 if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE) continue;
                 int64_t *weight = &of->balance.work[e->node_base[r] + i];
-                size_t at = 2 * role + is_backward(s, i);
+                size_t at = 2 * role + rs_work_is_backward(s, i);
                 if (!pass)
                     total[at] += (double)*weight;
                 else if (total[at] > 0 && mean[at & 1] > 0)

@@ -30,6 +30,8 @@ typedef struct rs_reference {
  * Release with rs_reference_clear, also after a failure. */
 rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, bool all, rs_reference *out,
                             rs_error *err);
+/* Whether another thread than the one that runs the steps launched the work: the backward pass. */
+bool rs_work_is_backward(const rs_skeleton *skeleton, uint32_t node);
 /* Stages do equal work, forward and backward apart: each role's computation in `balance` is scaled to the mean of roles. O(nodes). */
 rs_status rs_reference_balance_roles(const rs_engine *engine, rs_reference *reference, rs_error *err);
 void rs_reference_clear(rs_reference *reference);
