@@ -20,7 +20,8 @@ const rs_fault_kind rs_faults[] = {
      .find = rs_find_late_group,
      .own_time = true},
     {.id = "pipeline_imbalance",
-     .words = "Stage {stage} of {stages} of the pipeline ({ranks}) computes {times}× the mean of stages",
+     .words = "Stage {stage} of {stages} of the pipeline ({ranks})[ computes {times}× the mean of stages]"
+              "[ takes {pct} % longer than others for the kernels that all have]",
      .subject = "the stages of the pipeline",
      .fix = "Equal stages",
      .remedy = "move layers between stages, or the embedding and the loss to a stage of their own",

@@ -578,6 +578,8 @@ typedef struct kernel {
  * with the fewest has, on others as much longer as the former are. What only some have (embedding, loss) stays with them. */
 typedef struct common_work {
     double *all, *shared; /* by stage: all of it; what every stage has */
+    double *
+        middle; /* of alike, as if every kernel took the lower median of its name: a slow rank of several does not count */
     double *alike,
         *fewest; /* by stage: of names of which all have as many; of others where it has the fewest */
     double
@@ -586,7 +588,7 @@ typedef struct common_work {
 
 static void clear_common(common_work *w)
 {
-    rs_free_all(w->all, w->shared, w->alike, w->fewest);
+    rs_free_all(w->all, w->shared, w->middle, w->alike, w->fewest);
 }
 
 static rs_status list_kernels(const compared *c, kernel **out, size_t *n, rs_error *err)
@@ -625,7 +627,7 @@ static double take_stage(const kernel *all, size_t n, size_t *at, uint64_t name,
 
 /* Adds one name, from *at on. own, other: by medians, what the worst stage takes and what it would take elsewhere. */
 static void add_name(common_work *w, const kernel *all, size_t n, size_t *at, size_t n_stages, uint32_t worst,
-                     double *sums, double *own, double *other)
+                     double *sums, double *middles, double *own, double *other)
 {
     const uint64_t name = all[*at].name;
     size_t least = SIZE_MAX, most = 0, n_have = 0, n_worst = 0;
@@ -635,6 +637,7 @@ static void add_name(common_work *w, const kernel *all, size_t n, size_t *at, si
         size_t count;
         double median = take_stage(all, n, at, name, k, &count, &sums[k]);
         w->all[k] += sums[k];
+        middles[k] = (double)count * median;
         if (count < least) fewest = k;
         if (count < least) least = count;
         if (count > most) most = count;
@@ -646,7 +649,10 @@ static void add_name(common_work *w, const kernel *all, size_t n, size_t *at, si
             n_have++;
         }
     }
-    for (uint32_t k = 0; least == most && k < n_stages; k++) w->alike[k] += sums[k];
+    for (uint32_t k = 0; least == most && k < n_stages; k++) {
+        w->alike[k] += sums[k];
+        w->middle[k] += middles[k];
+    }
     if (least != most) w->fewest[fewest] += sums[fewest];
     if (!n_worst || !n_have) return;
     *own += (double)n_worst * median_worst;
@@ -659,17 +665,20 @@ static rs_status find_common(const compared *c, uint32_t worst, common_work *w, 
                                        RS_RISING(kernel, ns)};
     const size_t n_stages = c->stages.n_stages;
     RS_LOCAL kernel *all = NULL;
-    RS_LOCAL double *sums = rs_malloc((n_stages + 1) * sizeof *sums);
+    RS_LOCAL double *sums = rs_malloc((n_stages + 1) * sizeof *sums),
+                    *middles = rs_malloc((n_stages + 1) * sizeof *middles);
     size_t n;
     double own = 0, other = 0, alike = 0;
     w->all = rs_calloc(n_stages + 1, sizeof *w->all);
     w->shared = rs_calloc(n_stages + 1, sizeof *w->shared);
+    w->middle = rs_calloc(n_stages + 1, sizeof *w->middle);
     w->alike = rs_calloc(n_stages + 1, sizeof *w->alike);
     w->fewest = rs_calloc(n_stages + 1, sizeof *w->fewest);
-    if (!sums || !w->all || !w->shared || !w->alike || !w->fewest) return rs_fail_nomem(err, "diagnose");
+    if (!sums || !middles || !w->all || !w->shared || !w->middle || !w->alike || !w->fewest)
+        return rs_fail_nomem(err, "diagnose");
     RS_TRY(list_kernels(c, &all, &n, err));
     RS_SORT(all, n, by_name);
-    for (size_t at = 0; at < n;) add_name(w, all, n, &at, n_stages, worst, sums, &own, &other);
+    for (size_t at = 0; at < n;) add_name(w, all, n, &at, n_stages, worst, sums, middles, &own, &other);
     w->slower = other > 0 ? own / other : 1;
     for (uint32_t k = 0; k < n_stages; k++) alike += k == worst ? 0 : w->alike[k] / (double)(n_stages - 1);
     if (alike <= 0 || w->alike[worst] < ENOUGH_ALIKE * w->all[worst]) return RS_OK;
@@ -693,12 +702,48 @@ static double even_factor(const compared *c, uint32_t stage, const common_work *
     return w->all[stage] > 0 ? 1 + (shared - w->shared[stage]) / w->all[stage] : 1;
 }
 
-/* What one stage gives away others get. Where kernels are slower on that stage, it is wrong; where it has more to do, as the last
- * one does with its loss, nothing is. */
+/* The stage whose kernels take the longest, of those that all stages have; *times: as long as on the mean of others. */
+static uint32_t slowest_kernels(const common_work *w, size_t n_stages, double *times)
+{
+    double sum = 0;
+    uint32_t slowest = 0;
+    for (uint32_t k = 0; k < n_stages; k++) {
+        sum += w->middle[k];
+        if (w->middle[k] > w->middle[slowest]) slowest = k;
+    }
+    const double others = (sum - w->middle[slowest]) / (double)(n_stages - 1);
+    const bool enough = others > 0 && w->alike[slowest] >= ENOUGH_ALIKE * w->all[slowest];
+    *times = enough ? w->middle[slowest] / others : 1;
+    return slowest;
+}
+
+/* What one stage gives away others get. excess: us of a step that are too much on that stage. facts: what is said of it. */
+static rs_status add_stage(const compared *c, const rs_fault_kind *fault, uint32_t stage,
+                           rs_verdict_kind kind, const common_work *w, double mean, double excess,
+                           rs_facts facts, int64_t *scratch, rs_candidates *out, rs_error *err)
+{
+    const size_t n = c->stages.n_stages;
+    rs_candidate one = rs_candidate_of(fault, kind);
+    for (uint32_t k = 0; k < n; k++)
+        scale_stage(c, k, even_factor(c, k, w, mean, scratch), scratch, &one.edits);
+    uint32_t *ranks = rs_malloc((c->job->engine->n_ranks + 1) * sizeof *ranks);
+    bool ok = ranks && rs_accuse_ranks(&one, c->job, RS_CULPRIT_STAGE, stage, NULL, ranks,
+                                       ranks_of_stage(c, stage, ranks), out);
+    rs_free(ranks);
+    one.excess = excess;
+    one.share = STAGE_DOUBT;
+    one.facts.times = facts.times;
+    one.facts.pct = facts.pct;
+    one.facts.stages = (double)n;
+    return rs_candidate_add(out, &one, ok, err);
+}
+
+/* Where kernels are slower on the stage that computes the most, it is wrong; where it has more to do, as the last one does with its loss,
+ * nothing is. A stage whose kernels are slower is wrong even where another one has as much more to do. */
 static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, int64_t *scratch,
                                 rs_candidates *out, rs_error *err)
 {
-    double mean = 0, most = 0;
+    double mean = 0, most = 0, slower;
     uint32_t worst = 0;
     size_t n = c->stages.n_stages;
     for (uint32_t k = 0; k < n; k++) {
@@ -709,22 +754,19 @@ static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, i
             worst = k;
         }
     }
-    if (mean <= 0 || most / mean < OFF_STAGE) return RS_OK;
+    if (mean <= 0) return RS_OK;
     RS_SCOPED(clear_common) common_work w = {0};
     RS_TRY(find_common(c, worst, &w, err));
-    rs_candidate one =
-        rs_candidate_of(fault, w.slower >= OFF_STAGE ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
-    for (uint32_t k = 0; k < n; k++)
-        scale_stage(c, k, even_factor(c, k, &w, mean, scratch), scratch, &one.edits);
-    uint32_t *ranks = rs_malloc((c->job->engine->n_ranks + 1) * sizeof *ranks);
-    bool ok = ranks && rs_accuse_ranks(&one, c->job, RS_CULPRIT_STAGE, worst, NULL, ranks,
-                                       ranks_of_stage(c, worst, ranks), out);
-    rs_free(ranks);
-    one.excess = most - mean;
-    one.share = STAGE_DOUBT;
-    one.facts.times = most / mean;
-    one.facts.stages = (double)n;
-    return rs_candidate_add(out, &one, ok, err);
+    const bool uneven = most / mean >= OFF_STAGE, slow = w.slower >= OFF_STAGE;
+    if (uneven)
+        RS_TRY(add_stage(c, fault, worst, slow ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY, &w, mean,
+                         most - mean, (rs_facts){.times = most / mean, .pct = NAN}, scratch, out, err));
+    const uint32_t slowest = slowest_kernels(&w, n, &slower);
+    if (slower < OFF_STAGE || (uneven && slow)) return RS_OK;
+    w.slower = slower;
+    return add_stage(c, fault, slowest, RS_VERDICT_FINDING, &w, mean,
+                     stage_time(c, slowest, scratch) * (1 - 1 / slower),
+                     (rs_facts){.times = NAN, .pct = 100 * (slower - 1)}, scratch, out, err);
 }
 
 rs_status rs_find_pipeline_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
