@@ -21,8 +21,6 @@ typedef struct pattern {
 static const pattern patterns[] = {
     {"SDPA", "flash_fwd"},
     {"SDPA", "flash_bwd"},
-    {"SDPA", "flashattn"},
-    {"SDPA", "flash_attn"},
     {"SDPA", "fmha"},
     {"SDPA", "sdpa"},
     {"SDPA", "attention"},

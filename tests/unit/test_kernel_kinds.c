@@ -1,4 +1,5 @@
 /* Kinds of kernels by names that the projects' own traces hold. */
+#include <stdio.h>
 #include <string.h>
 
 #include "trace/kernel_kinds.h"
@@ -30,13 +31,102 @@ TEST(test_names)
         {"triton_poi_fused_add_0", "triton"},
         {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>",
          "optimizer"},
+        {"flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel", "SDPA"},
+        {"_attn_fwd_inner", "SDPA"},
+        {"append_paged_kv_cache_kernel", "SDPA"},
+        {"vllm::paged_attention_v1_kernel", "SDPA"},
+        {"fused_moe_kernel", "MoE"},
+        {"topk_softmax_kernel", "MoE"},
+        {"topkGatingSoftmax", "MoE"},
+        {"adam_cuda_kernel", "optimizer"},
+        {"lamb_cuda_kernel_part1", "optimizer"},
+        {"sm80_xmma_dgrad_nhwc", "CONV"},
+        {"sm80_xmma_wgrad_nhwc", "CONV"},
+        {"winograd_nonfused::winogradForwardData4x4", "CONV"},
+        {"igemm_bwd_gtcx_nhwc_fp16", "CONV"},
+        {"Im2Col", "CONV"},
+        {"conv2d_grouped_direct_kernel", "CONV"},
+        {"slow_conv3d_kernel", "CONV"},
+        {"causal_conv1d_fwd_kernel", "CONV"},
+        {"MIOpenConvolutionUniC", "CONV"},
+        {"conv_depthwise_forward_kernel", "CONV"},
+        {"naive_conv_ab_nonpacked_fwd_nchw", "CONV"},
+        {"gemv2T_kernel_val", "GEMM"},
+        {"ampere_bf16_s16816_128x64_tn", "GEMM"},
+        {"ampere_tf32_s1688_128x128_nn", "GEMM"},
+        {"cublasLt::splitKreduce_kernel", "GEMM"},
+        {"_matmul_ogs_NNT", "GEMM"},
+        {"cutlass_80_tensorop_f16", "GEMM"},
+        {"turing_wmma_kernel", "GEMM"},
+        {"cuApplyLayerNorm", "NORM"},
+        {"vllm::rms_norm_kernel", "NORM"},
+        {"RMSNormKernel", "NORM"},
+        {"batch_norm_collect_statistics_kernel", "NORM"},
+        {"MIOpenBatchNormFwdTrainSpatial", "NORM"},
+        {"cudnn::bn_fw_tr_1C11_kernel_NCHW", "NORM"},
+        {"cudnn::bn_bw_1C11_kernel_new", "NORM"},
+        {"group_norm_nhwc_fwd", "NORM"},
+        {"GroupNorm1dForwardKernel", "NORM"},
+        {"RowwiseMomentsCUDAKernel", "NORM"},
+        {"GammaBetaBackwardCUDAKernel", "NORM"},
+        {"instance_norm_fwd", "NORM"},
+        {"nll_loss_forward", "loss"},
+        {"liger_cross_entropy_kernel", "loss"},
+        {"rotary_embedding_kernel", "RoPE"},
+        {"fused_rope_forward", "RoPE"},
+        {"selective_scan_fwd_kernel", "SSM"},
+        {"ssm_state_update", "SSM"},
+        {"_chunk_scan_fwd_kernel", "SSM"},
+        {"embedding_backward_feature_kernel", "embedding"},
+        {"indexSelectLargeIndex", "embedding"},
+        {"index_select_kernel", "embedding"},
+        {"index_put_kernel", "indexing"},
+        {"vectorized_gather_kernel", "indexing"},
+        {"scatter_add_kernel", "indexing"},
+        {"kernel_masked_fill", "indexing"},
+        {"DeviceRadixSortOnesweepKernel", "sort"},
+        {"DeviceSortMergeKernel", "sort"},
+        {"DeviceScanKernel", "sort"},
+        {"bitonicKVInPlace", "sort"},
+        {"radix_topk_one_block_kernel", "sort"},
+        {"segmented_sort_kernel", "sort"},
+        {"max_pool_forward_nchw", "pooling"},
+        {"distribution_elementwise_grid_stride_kernel", "random"},
+        {"fused_dropout_kernel_vec", "random"},
+        {"philox_kernel", "random"},
+        {"TopPSamplingFromProbKernel", "random"},
+        {"dynamic_per_token_quant_kernel", "quantise"},
+        {"MIOpenReductionKernel", "reduce"},
+        {"DeviceReduceSingleTileKernel", "reduce"},
+        {"CatArrayBatched_aligned", "copy"},
+        {"batched_transpose_32x32", "copy"},
+        {"copy_device_to_device", "copy"},
+        {"fill_kernel", "copy"},
+        {"SubTensorOpWithScalar1d", "copy"},
+        {"pointwise_kernel", "elementwise"},
+        {"silu_kernel", "elementwise"},
+        {"gelu_kernel", "elementwise"},
+        {"act_and_mul_kernel", "elementwise"},
         {"my_own_kernel", "other"},
         {"", "other"},
     };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        assert_string_equal(rs_kernel_kind(rs_class_of(RS_KIND_KERNEL, known[i].name, strlen(known[i].name)),
-                                           known[i].name, strlen(known[i].name)),
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        /* large letters and small ones are the same, and so is what comes after the name */
+        char loud[200], quiet[200], longer[200];
+        const size_t n = strlen(known[i].name);
+        for (size_t k = 0; k <= n; k++) {
+            const char c = known[i].name[k];
+            loud[k] = c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+            quiet[k] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+        }
+        snprintf(longer, sizeof longer, "%s<float, 4>(int)", known[i].name);
+        assert_string_equal(rs_kernel_kind(rs_class_of(RS_KIND_KERNEL, known[i].name, n), known[i].name, n),
                             known[i].kind);
+        if (strcmp(known[i].kind, "communication") == 0) continue;
+        assert_string_equal(rs_kernel_kind(RS_CLASS_COMPUTE, loud, n), known[i].kind);
+        assert_string_equal(rs_kernel_kind(RS_CLASS_COMPUTE, quiet, n), known[i].kind);
+        assert_string_equal(rs_kernel_kind(RS_CLASS_COMPUTE, longer, strlen(longer)), known[i].kind);
+    }
     assert_string_equal(rs_kernel_kind(rs_class_of(RS_KIND_MEMCPY, "gemm", 4), "gemm", 4), "memory");
 }
 

@@ -148,6 +148,26 @@ TEST(test_texts_and_containers)
     rs_values_clear(&v);
 }
 
+/* In a quoted text a backslash stands before quotes and backslashes, and before nothing else. */
+TEST(test_escapes)
+{
+    static const char *const cases[][2] = {{"S'a\\'b\\\\c'\n.", "a'b\\c"},
+                                           {"S\"\\\"\"\n.", "\""},
+                                           {"S'a\\x'\n.", "a\\x"},
+                                           {"S'\\'\\''\n.", "''"},
+                                           {"S''\n.", ""}};
+    rs_values v = {0};
+    rs_pickle_info info;
+    rs_error err;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(read_bytes(&v, cases[i][0], strlen(cases[i][0]), NULL, &info, &err), RS_OK);
+        const rs_value *got = &v.nodes[info.root];
+        assert_int_equal(got->n, strlen(cases[i][1]));
+        assert_memory_equal(got->as.text, cases[i][1], got->n);
+    }
+    rs_values_clear(&v);
+}
+
 TEST(test_refuses_code)
 {
     static const struct {
