@@ -974,6 +974,50 @@ static void test_places(void **state)
     rs_skeleton_free(s);
 }
 
+/* What a step launches, in order. A send has the phase of what was computed before it, a receive of what is computed after it, also where
+ * several follow each other; other communication has the phase of its thread. */
+static void test_phases_of_transfers(void **state)
+{
+    (void)state;
+    enum { NONE, SEND, RECEIVE, REDUCE };
+    static const struct {
+        uint8_t transfer, phase;
+        int64_t thread;
+    } work[] = {{NONE, RS_PHASE_FORWARD, MAIN},     {SEND, RS_PHASE_FORWARD, MAIN},
+                {RECEIVE, RS_PHASE_BACKWARD, MAIN}, {RECEIVE, RS_PHASE_BACKWARD, MAIN},
+                {NONE, RS_PHASE_BACKWARD, 2},       {SEND, RS_PHASE_BACKWARD, MAIN},
+                {REDUCE, RS_PHASE_FORWARD, MAIN},   {NONE, RS_PHASE_BACKWARD, 2}};
+    static const char *const collectives[] = {NULL, "send", "recv", "allreduce"};
+    enum { N = sizeof work / sizeof *work };
+    builder b = builder_create();
+    uint32_t row[2 * N];
+    for (int64_t step = 0; step < 2; step++) {
+        char name[24];
+        const int64_t t = step * 1000 * US;
+        snprintf(name, sizeof name, "ProfilerStep#%d", (int)step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 990 * US);
+        add_row(&b, 'X', "cpu_op", "autograd::engine::evaluate_function: Gemm", MAIN, 2, t + 100 * US,
+                500 * US);
+        for (int64_t k = 0; k < N; k++) {
+            const int64_t c = 1 + k + step * 20, at = t + (k < 2 ? 20 * k : 120 + 20 * k) * US;
+            const char *collective = collectives[work[k].transfer];
+            add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", MAIN, work[k].thread, at + US, 5 * US);
+            add_arg(&b, RS_COL_CORRELATION, c);
+            row[step * N + k] =
+                add_kernel(&b, collective ? "ncclDevKernel_SendRecv" : "gemm", 0, 7, at + 10 * US, 8 * US, c);
+            if (collective) add_text(&b, RS_COL_COLLECTIVE, collective);
+        }
+    }
+    rs_trace trace;
+    const rs_structure *structure;
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_trace_structure(&trace, RS_FROM_AUTO, &structure, NULL), RS_OK);
+    for (size_t i = 0; i < 2 * N; i++)
+        assert_int_equal(structure->phase[rs_structure_at(structure, row[i])], work[i % N].phase);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+}
+
 /* Every moment is tied to the one before it, and each kind of tie is where it was made. */
 static void test_ties(void **state)
 {
@@ -2014,6 +2058,7 @@ int main(void)
         cmocka_unit_test(test_paths_add_up),
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_phases_of_transfers),
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_spread_of_means),
