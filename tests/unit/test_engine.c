@@ -320,6 +320,18 @@ static int64_t answer_to(job *j, const char *question, size_t rank)
     return n ? last : -1;
 }
 
+/* The first piece of work of that name. */
+static uint32_t work_of(const job *j, size_t rank, const char *name)
+{
+    const rs_skeleton *s = j->e.ranks[rank];
+    for (uint32_t i = 0; i < s->n; i++)
+        if (rs_skeleton_is_work(s, i) &&
+            strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), name) == 0)
+            return j->e.node_base[rank] + i;
+    fail_msg("no %s", name);
+    return 0;
+}
+
 /* ---- tests --------------------------------------------------------------------------------------------- */
 
 static bool add_up(void *context, const rs_link *link, int64_t ns)
@@ -351,6 +363,13 @@ static void test_meetings(void **state)
     assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
     assert_int_equal(j.e.n_meetings, STEPS);
     assert_int_equal(j.e.n_inferred, 2);
+    for (size_t i = 0; i < 2; i++) { /* the all-reduce waits for a, and b for the all-reduce */
+        const rs_inferred *k = &j.e.inferred[i];
+        const bool first = k->source == work_of(&j, k->rank, "gemm_a");
+        const uint32_t met = work_of(&j, k->rank, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+        assert_int_equal(first ? k->target : k->source, met);
+        assert_true(first || k->target == work_of(&j, k->rank, "gemm_b"));
+    }
     assert_int_equal(j.e.n_added, 2 * 2 * STEPS);
     assert_true(j.e.n_runs > STEPS); /* ranks wait for each other */
     close_job(&j);
@@ -507,6 +526,9 @@ static void test_room_on_the_device(void **state)
     assert_int_equal(j.e.n_added, STEPS);
     assert_int_equal(j.e.n_leads, 1);
     assert_int_equal(j.e.inferred[0].n_tight, STEPS);
+    assert_int_equal(j.e.inferred[0].n, STEPS);
+    assert_int_equal(j.e.inferred[0].source, work_of(&j, 0, "fills"));
+    assert_int_equal(j.e.inferred[0].target, work_of(&j, 0, "waits"));
     /* 10, 11, 12, 13 us; without the first (fold 0) 11, 12, 13 */
     assert_int_equal(j.e.leads[0].longest, 13 * US);
     assert_int_equal(j.e.leads[0].typical, 12 * US);
@@ -719,11 +741,25 @@ static void test_wrong_questions(void **state)
                                         "scale class=kernel=1",
                                         "scale part=window=1",
                                         "scale part!=host=1",
-                                        "no-stragglers:x"};
+                                        "no-stragglers:x",
+                                        "no-stragglers:-1",
+                                        "no-loader:x",
+                                        "balanced now",
+                                        "graphs:1",
+                                        "micro-batches",
+                                        "micro-batches:2",
+                                        "micro-batches*1",
+                                        "micro-batches*1001",
+                                        "payload @4x2:2",
+                                        "payload x*0",
+                                        "group-size @4x2/other:2",
+                                        "group-size x:0",
+                                        "group-size x:1000001",
+                                        "experts x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         rs_what_if q;
         rs_error err = RS_ERROR_INIT;
-        assert_int_equal(rs_what_if_parse(wrong[i], &q, &err), RS_ERR_USAGE);
+        if (rs_what_if_parse(wrong[i], &q, &err) != RS_ERR_USAGE) fail_msg("%s", wrong[i]);
         assert_true(err.causes[0].message[0] != '\0');
         rs_what_if_clear(&q);
     }
@@ -1203,18 +1239,6 @@ static void test_of_few(void **state)
     assert_false(rs_lengths_of_few(&before, &after));
     b[1] = 1010;
     assert_true(rs_lengths_of_few(&before, &after));
-}
-
-/* The first piece of work of that name. */
-static uint32_t work_of(const job *j, size_t rank, const char *name)
-{
-    const rs_skeleton *s = j->e.ranks[rank];
-    for (uint32_t i = 0; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) &&
-            strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), name) == 0)
-            return j->e.node_base[rank] + i;
-    fail_msg("no %s", name);
-    return 0;
 }
 
 /* What computes and copies on one stream counts, each moment once, from the begin of the steps on. */
