@@ -206,6 +206,27 @@ TEST(test_nested_calls)
     rs_events_free(e);
 }
 
+/* Two calls of one number on a thread: one where one is within the other, the outer one, and else two. */
+TEST(test_calls_of_one_number)
+{
+    for (int64_t start = 8; start < 24; start++)
+        for (int64_t end = start + 1; end < 25; end += 3) {
+            char sql[800];
+            rs_events *e;
+            const bool within = start >= 10 && end <= 20, around = start <= 10 && end >= 20;
+            snprintf(sql, sizeof sql,
+                     STRINGS CALLS "insert into CUPTI_ACTIVITY_KIND_RUNTIME values(10,20," THREAD
+                                   ",1,4),(%lld,%lld," THREAD ",1,5);",
+                     (long long)start, (long long)end);
+            assert_int_equal(load_database(sql, &e, NULL), RS_OK);
+            assert_int_equal(e->n, within || around ? 1 : 2);
+            assert_int_equal(e->start[0], around && !within ? start : 10);
+            assert_int_equal(e->duration[0], around && !within ? end - start : 10);
+            if (e->n == 2) assert_true(e->start[1] == start && e->duration[1] == end - start);
+            rs_events_free(e);
+        }
+}
+
 /* ---- the host, and counters -------------------------------------------------------------------------- */
 
 static void expect_sample(const rs_events *e, uint32_t row, double wanted)
