@@ -4,7 +4,7 @@
 
 #define BLOCK 512
 
-/* A number field: octal text, or base 256 when its first bit is set. */
+/* A number field of 12 bytes at most: octal text, or base 256 when its first bit is set. */
 static bool number(const uint8_t *p, size_t n, uint64_t *out)
 {
     uint64_t v = 0;
@@ -19,10 +19,7 @@ static bool number(const uint8_t *p, size_t n, uint64_t *out)
     }
     size_t i = 0;
     while (i < n && p[i] == ' ') i++;
-    for (; i < n && p[i] >= '0' && p[i] <= '7'; i++) {
-        if (v >> 60) return false;
-        v = v << 3 | (uint64_t)(p[i] - '0');
-    }
+    for (; i < n && p[i] >= '0' && p[i] <= '7'; i++) v = v << 3 | (uint64_t)(p[i] - '0');
     if (i < n && p[i] != 0 && p[i] != ' ') return false;
     *out = v;
     return true;

@@ -148,7 +148,7 @@ TEST(test_texts_and_containers)
     rs_values_clear(&v);
 }
 
-/* In a quoted text a backslash stands before quotes and backslashes, and before nothing else. */
+/* In a quoted text a backslash is left out before quotes and backslashes, and before nothing else. */
 TEST(test_escapes)
 {
     static const char *const cases[][2] = {{"S'a\\'b\\\\c'\n.", "a'b\\c"},
