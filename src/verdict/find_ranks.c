@@ -579,7 +579,7 @@ typedef struct kernel {
 typedef struct common_work {
     double *all, *shared; /* by stage: all of it; what every stage has */
     double *
-        middle; /* of alike, as if every kernel took the lower median of its name: a slow rank of several does not count */
+        middle; /* of names of which all have as many, as if every kernel took the lower median of its name: a slow rank of several does not count */
     double *alike,
         *fewest; /* by stage: of names of which all have as many; of others where it has the fewest */
     double
