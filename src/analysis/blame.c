@@ -171,7 +171,7 @@ typedef struct blamer {
 static void end_wait(blamer *b, const rs_wait *w)
 {
     const rs_engine *e = b->x.f.e;
-    uint32_t row = e->ranks[w->rank]->row[w->node - e->node_base[w->rank]];
+    uint32_t row = rs_skeleton_row(e->ranks[w->rank], w->node - e->node_base[w->rank]);
     total_row *t = &b->totals[b->x.kind];
     for (size_t i = 0; i < b->x.n_touched; i++) {
         rs_blame_sum *s = &b->x.sums[b->x.touched[i]];
@@ -235,7 +235,7 @@ static bool put_link(void *context, const rs_link *l, int64_t ns)
     const rs_skeleton *s = e->ranks[r];
     uint32_t local = l->node - e->node_base[r];
     x->row.rank = x->b->rank_of[r];
-    x->row.event = s->row[local] == RS_NO_ROW ? -1 : (int64_t)s->row[local];
+    x->row.event = rs_skeleton_row(s, local) == RS_NO_ROW ? -1 : (int64_t)rs_skeleton_row(s, local);
     x->row.part = rs_part_names[l->part];
     x->row.edge = rs_tie_names[rs_forest_tie(&x->b->x.f, l)];
     x->row.kernel = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->name);
@@ -263,7 +263,7 @@ static const rs_wait *choose_wait(const blamer *b, rs_wait *waits, size_t n, con
         return wanted->instance >= 0 && (uint64_t)wanted->instance < n ? &waits[wanted->instance] : NULL;
     for (size_t i = 0; i < n; i++) {
         const rs_wait *w = &waits[i];
-        const uint32_t row = e->ranks[w->rank]->row[w->node - e->node_base[w->rank]];
+        const uint32_t row = rs_skeleton_row(e->ranks[w->rank], w->node - e->node_base[w->rank]);
         const int64_t at = rs_add_sat(wanted->at, e->coll.shift[w->rank]);
         if (wanted->by_event ? row == wanted->event : w->since <= at && at < rs_add_sat(w->since, w->ns))
             return w;

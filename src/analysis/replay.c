@@ -144,8 +144,8 @@ static edge_row row_of_edge(const rs_engine *e, const rs_inferred *i)
                       .target = rs_pool_text(&s->pool, rs_skeleton_at(s, target)->name),
                       .source_stream = s->lanes[rs_skeleton_at(s, source)->lane].stream,
                       .target_stream = s->lanes[rs_skeleton_at(s, target)->lane].stream,
-                      .source_row = s->row[source],
-                      .target_row = s->row[target],
+                      .source_row = rs_skeleton_row(s, source),
+                      .target_row = rs_skeleton_row(s, target),
                       .tight = i->n_tight,
                       .instances = i->n};
 }

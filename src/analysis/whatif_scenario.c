@@ -98,17 +98,18 @@ static void put_unit(const rs_whatif_job *a, const rs_scenario *u, const rs_weig
         uint32_t base = e->node_base[r], edges = e->edge_base[r];
         for (uint32_t i = 1; i < s->n; i++) {
             bool work = rs_skeleton_is_work(s, i);
-            if ((u->step >= 0 && s->step[i] != u->step) || (u->kind >= 0 && kind_of(s, i) != u->kind))
+            if ((u->step >= 0 && rs_skeleton_step_of(s, i) != u->step) ||
+                (u->kind >= 0 && kind_of(s, i) != u->kind))
                 continue;
             if (work && !(e->kind[base + i] & RS_ENGINE_COMES)) {
                 to->work[base + i] =
                     factor == 1 ? from->work[base + i] : rs_int_of(factor * (double)from->work[base + i]);
             } else if (!work) {
-                uint32_t k = edges + s->first[i];
+                uint32_t k = edges + rs_skeleton_first(s, i);
                 bool scaled = factor != 1 && from->edge[k] > 0;
-                bool host = rs_edge_part(s, s->first[i]) == RS_PART_HOST ||
-                            rs_edge_part(s, s->first[i]) == RS_PART_LOADER;
-                if (s->first[i] < s->first[i + 1] && host)
+                bool host = rs_edge_part(s, rs_skeleton_first(s, i)) == RS_PART_HOST ||
+                            rs_edge_part(s, rs_skeleton_first(s, i)) == RS_PART_LOADER;
+                if (rs_skeleton_first(s, i) < rs_skeleton_first(s, i + 1) && host)
                     to->edge[k] = scaled ? rs_int_of(factor * (double)from->edge[k]) : from->edge[k];
             }
         }

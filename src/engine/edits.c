@@ -119,7 +119,8 @@ static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t loc
     const char *kind;
     switch (t->field) {
     case RS_SELECT_STEP:
-        return rs_term_holds_whole(t, s->step[local] < 0 ? -1 : s->steps[s->step[local]].number);
+        return rs_term_holds_whole(
+            t, rs_skeleton_step_of(s, local) < 0 ? -1 : s->steps[rs_skeleton_step_of(s, local)].number);
     case RS_SELECT_COLLECTIVE:
         kind = comm ? rs_coll_kind_name(comm->kind) : NULL;
         return kind && rs_term_holds_text(t, kind, strlen(kind));
@@ -166,7 +167,7 @@ static bool selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t loc
 {
     const rs_expr *e = edit->selector;
     if (x->of_label) {
-        const uint32_t label = x->e->ranks[rank]->label[local];
+        const uint32_t label = rs_packed_at(&x->e->ranks[rank]->label, local);
         uint8_t *seen = &x->of_label[label];
         if (!*seen) *seen = (uint8_t)(1 + of_label(e, x, rank, label));
         if (*seen != 1 + RS_UNKNOWN) return *seen == 1 + RS_YES;
@@ -301,9 +302,10 @@ static int64_t part_of_edge(const rs_skeleton *s, uint32_t k, int64_t weight, rs
     const uint8_t cost = rs_edge_cost(s, k);
     if (weight == RS_NO_EDGE) return RS_NO_EDGE;
     if (target == RS_TARGET_HOST && part == RS_PART_HOST && cost < RS_COST_INSIDE)
-        return s->base[k] < weight ? s->base[k] : weight;
+        return rs_edge_base(s, k) < weight ? rs_edge_base(s, k) : weight;
     if (rs_edge_part(s, k) != part || (target != RS_TARGET_LATENCY && cost < RS_COST_CALL)) return RS_NO_EDGE;
-    return target == RS_TARGET_LATENCY && cost < RS_COST_INSIDE ? rs_sub_sat(weight, s->base[k]) : weight;
+    return target == RS_TARGET_LATENCY && cost < RS_COST_INSIDE ? rs_sub_sat(weight, rs_edge_base(s, k))
+                                                                : weight;
 }
 
 static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target, rs_part part,
@@ -315,7 +317,7 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
         if (!begin_rank(edit, x, r)) continue;
         for (uint32_t i = 1; i < s->n; i++) {
             bool selected = false;
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
                 const int64_t own = part_of_edge(s, k, weight[k], target, part);
                 if (own == RS_NO_EDGE) continue;
                 if (!selected && !selects(edit, x, r, i, NULL)) break;

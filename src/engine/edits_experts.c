@@ -61,7 +61,7 @@ static bool find_windows(const rs_edit *edit, const rs_editor *x, windows *out)
             const rs_skeleton *s = e->ranks[r];
             const uint32_t here = e->members[i] - e->node_base[r],
                            before = open[r] == RS_NO_NODE ? 0 : e->members[open[r]] - e->node_base[r];
-            if (!before || s->step[before] != s->step[here]) {
+            if (!before || rs_skeleton_step_of(s, before) != rs_skeleton_step_of(s, here)) {
                 open[r] = i;
                 continue;
             }

@@ -58,13 +58,14 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
 static void mark_launches(const rs_skeleton *s, uint8_t *launches)
 {
     for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
-            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
+             is_work(s, i) && k < k_end; k++)
+            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[rs_edge_source(s, k) >> 1] = 1;
 }
 
 static bool waits(const rs_skeleton *s, uint32_t point)
 {
-    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
+    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
         if (rs_edge_cost(s, k) == RS_COST_ANSWER || rs_edge_cost(s, k) == RS_COST_CALL) return true;
     return false;
 }
@@ -73,7 +74,7 @@ bool rs_edit_graph_takes(const rs_skeleton *s, uint32_t edge, int64_t ns)
 {
     const uint8_t cost = rs_edge_cost(s, edge);
     if (cost >= RS_COST_EVENT || cost % RS_N_WORK_KINDS == RS_WORK_GRAPH) return false;
-    return cost >= RS_COST_STREAM || rs_sub_sat(ns, s->base[edge]) < RS_HOST_GAP;
+    return cost >= RS_COST_STREAM || rs_sub_sat(ns, rs_edge_base(s, edge)) < RS_HOST_GAP;
 }
 
 /* Where a thread goes on with what another one did, it is in the region of that one, or in none: the thread of the backward pass after a wait for
@@ -81,8 +82,8 @@ bool rs_edit_graph_takes(const rs_skeleton *s, uint32_t edge, int64_t ns)
 static void take_over(const rs_skeleton *s, uint32_t point, uint8_t *open, int64_t **first)
 {
     const uint16_t lane = rs_skeleton_at(s, point)->lane;
-    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++) {
-        const uint32_t from = s->source[k] >> 1;
+    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++) {
+        const uint32_t from = rs_edge_source(s, k) >> 1;
         const uint16_t other = rs_skeleton_at(s, from)->lane;
         if (!from || is_work(s, from) || other == lane) continue;
         open[lane] = open[other];
@@ -110,7 +111,8 @@ static uint32_t *count_long(const rs_skeleton *s, const int64_t *weight)
 {
     uint32_t *out = rs_calloc(s->pool.strings.n + 1, sizeof *out);
     for (uint32_t i = 1; out && i < s->n; i++)
-        for (uint32_t k = s->first[i]; !is_work(s, i) && k < s->first[i + 1]; k++)
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
+             !is_work(s, i) && k < k_end; k++)
             out[name_of(s, i)] += is_host(s, k, weight[k]) && weight[k] >= RS_HOST_GAP;
     return out;
 }
@@ -132,7 +134,7 @@ static bool graph_rank(rs_editor *x, size_t r)
     mark_launches(s, launches);
     for (uint32_t i = 1; i < s->n; i++) {
         if (is_work(s, i)) {
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
                 if (weight[k] == RS_NO_EDGE || !rs_edit_graph_takes(s, k, weight[k])) continue;
                 int64_t least = s->all.least[rs_edge_cost(s, k)] > 0 ? s->all.least[rs_edge_cost(s, k)] : 0;
                 if (rs_edge_cost(s, k) >= RS_COST_STREAM) least = rs_int_of(GRAPH_GAP * (double)least);
@@ -147,7 +149,7 @@ static bool graph_rank(rs_editor *x, size_t r)
         }
         take_over(s, i, open, first);
         bool begins = !*in_region && launches[i];
-        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
             if (!is_host(s, k, weight[k])) continue;
             if (*in_region &&
                 (weight[k] < RS_HOST_GAP || n_long[name_of(s, i)] <= ACCIDENTS * (double)s->n_steps))
@@ -175,7 +177,7 @@ rs_status rs_edit_graphs(rs_editor *x, rs_error *err)
 
 static bool waited(const rs_skeleton *s, uint32_t point)
 {
-    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
+    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
         if (rs_edge_cost(s, k) == RS_COST_ANSWER) return true;
     return false;
 }
@@ -221,8 +223,8 @@ static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
     RS_LOCAL uint8_t *seen = rs_calloc(s->pool.strings.n + 1, 1);
     if (!seen) return false;
     for (uint32_t i = 1; i < s->n; i++) {
-        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            uint32_t from = s->source[k] >> 1;
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+            uint32_t from = rs_edge_source(s, k) >> 1;
             if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
             bool named = is_named(s, &edit->name, seen, rs_skeleton_at(s, i)->name) ||
                          is_named(s, &edit->name, seen, rs_skeleton_at(s, i)->operator_name);
@@ -251,14 +253,15 @@ static void fuse_rank(const rs_edit *edit, rs_editor *x, size_t r, uint8_t *befo
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t stream = RS_NO_CAUSE;
         if (!is_work(s, i) || !is_named(s, &edit->other, behind, rs_skeleton_at(s, i)->name)) continue;
-        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
             bool follows = rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT;
-            if (follows && is_named(s, &edit->name, before, rs_skeleton_at(s, s->source[k] >> 1)->name))
+            if (follows &&
+                is_named(s, &edit->name, before, rs_skeleton_at(s, rs_edge_source(s, k) >> 1)->name))
                 stream = k;
         }
         if (stream == RS_NO_CAUSE) continue;
-        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            if (rs_edge_cost(s, k) < RS_COST_INSIDE) saved[s->source[k] >> 1] = s->base[k];
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+            if (rs_edge_cost(s, k) < RS_COST_INSIDE) saved[rs_edge_source(s, k) >> 1] = rs_edge_base(s, k);
             rs_edit_change(x, &weight[k],
                            k == stream                           ? 0
                            : rs_edge_cost(s, k) < RS_COST_STREAM ? RS_NO_EDGE
@@ -266,8 +269,9 @@ static void fuse_rank(const rs_edit *edit, rs_editor *x, size_t r, uint8_t *befo
         }
     }
     for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = s->first[i]; !is_work(s, i) && k < s->first[i + 1]; k++) {
-            int64_t less = saved[s->source[k] >> 1];
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
+             !is_work(s, i) && k < k_end; k++) {
+            int64_t less = saved[rs_edge_source(s, k) >> 1];
             if (!less || weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) != RS_COST_NONE) continue;
             rs_weights_set(x->w, &weight[k], weight[k] > less ? weight[k] - less : 0);
         }
@@ -321,10 +325,11 @@ static void find_needs(merger *m)
         const rs_skeleton *s = e->ranks[r];
         uint32_t base = e->node_base[r];
         for (uint32_t i = 1; i < s->n; i++)
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                if (!(s->source[k] & 1) || (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
+            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+                if (!(rs_edge_source(s, k) & 1) ||
+                    (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
                     continue;
-                uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
+                uint32_t of = meeting_of_node(e, base + (rs_edge_source(s, k) >> 1));
                 if (of != RS_NO_CAUSE && m->place[base + i] < m->needed[of])
                     m->needed[of] = m->place[base + i];
             }
@@ -376,10 +381,12 @@ static bool wait_for_all(merger *m)
         const rs_skeleton *s = e->ranks[r];
         uint32_t base = e->node_base[r];
         for (uint32_t i = 1; ok && i < s->n; i++)
-            for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++) {
-                if (!(s->source[k] & 1) || (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
+            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); ok && k < k_end;
+                 k++) {
+                if (!(rs_edge_source(s, k) & 1) ||
+                    (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
                     continue;
-                uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
+                uint32_t of = meeting_of_node(e, base + (rs_edge_source(s, k) >> 1));
                 if (of == RS_NO_CAUSE || m->into[of] == of) continue;
                 const rs_meeting *last = &e->meetings[m->into[of]];
                 for (uint32_t j = last->first; ok && j < last->first + last->n; j++)
@@ -394,12 +401,13 @@ void rs_edit_save_launch(rs_editor *x, size_t r, uint32_t local)
 {
     const rs_engine *e = x->e;
     const rs_skeleton *s = e->ranks[r];
-    for (uint32_t j = s->first[local]; j < s->first[local + 1]; j++) {
-        const uint32_t call = s->source[j] >> 1;
+    for (uint32_t j = rs_skeleton_first(s, local), j_end = rs_skeleton_first(s, local + 1); j < j_end; j++) {
+        const uint32_t call = rs_edge_source(s, j) >> 1;
         if (rs_edge_cost(s, j) >= RS_COST_STREAM || !call || is_work(s, call) ||
-            s->first[call] == s->first[call + 1] || rs_edge_part(s, s->first[call]) != RS_PART_HOST)
+            rs_skeleton_first(s, call) == rs_skeleton_first(s, call + 1) ||
+            rs_edge_part(s, rs_skeleton_first(s, call)) != RS_PART_HOST)
             continue;
-        int64_t *own = &x->w->edge[e->edge_base[r] + s->first[call]];
+        int64_t *own = &x->w->edge[e->edge_base[r] + rs_skeleton_first(s, call)];
         if (*own != RS_NO_EDGE && *own > 0 && *own < RS_HOST_GAP) rs_edit_change(x, own, 0);
     }
 }

@@ -64,9 +64,10 @@ static bool order_work(mover *m)
     const rs_skeleton *s = m->s;
     m->n = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        if (is_computation(s, i) && s->step[i] >= 0) m->order[m->n++] = (rs_keyed){rs_skeleton_time(s, i), i};
+        if (is_computation(s, i) && rs_skeleton_step_of(s, i) >= 0)
+            m->order[m->n++] = (rs_keyed){rs_skeleton_time(s, i), i};
     if (!rs_keyed_sort(m->order, m->n)) return false;
-    for (size_t k = 0; k < m->n; k++) m->order[k].key = s->step[m->order[k].value];
+    for (size_t k = 0; k < m->n; k++) m->order[k].key = rs_skeleton_step_of(s, m->order[k].value);
     return rs_keyed_sort(m->order, m->n);
 }
 
@@ -110,7 +111,8 @@ static const rs_coll_shape *shape_of(const mover *m, size_t i)
     const rs_skeleton *s = m->s;
     const rs_coll_shape *op = rs_coll_shape_of(s->comm, &s->comm->ops[i]);
     uint32_t node = s->comm_node[i];
-    bool named = node != RS_NO_NODE && s->step[node] >= 0 && m->passes[s->step[node]].begin < INT64_MAX;
+    bool named = node != RS_NO_NODE && rs_skeleton_step_of(s, node) >= 0 &&
+                 m->passes[rs_skeleton_step_of(s, node)].begin < INT64_MAX;
     return named && rs_edit_names_group(m->edit, &s->comm->pool, op) ? op : NULL;
 }
 
@@ -138,7 +140,7 @@ static bool mark_reductions(mover *m)
             uint32_t node = s->comm_node[i],
                      group = op && op->group < n_names ? op->group : (uint32_t)n_names;
             if (!reduces(op)) continue;
-            pass *p = &m->passes[s->step[node]];
+            pass *p = &m->passes[rs_skeleton_step_of(s, node)];
             if (!mark) {
                 forward[group] |= rs_skeleton_time(s, node) < p->begin;
             } else if (!forward[group]) {
@@ -161,7 +163,7 @@ static void drop(const mover *m, int64_t *weight)
 static bool issues(const rs_skeleton *s, uint32_t k)
 {
     return rs_edge_cost(s, k) < RS_COST_STREAM ||
-           ((s->source[k] & 1) && is_computation(s, s->source[k] >> 1));
+           ((rs_edge_source(s, k) & 1) && is_computation(s, rs_edge_source(s, k) >> 1));
 }
 
 /* The place in the order of the replay from which on a moment is known: what meets others ends when the last of them has come. */
@@ -189,8 +191,8 @@ static void drop_issue(const mover *m, uint32_t node)
     const rs_skeleton *s = m->s;
     int64_t *weight = m->x->w->edge + m->x->e->edge_base[m->rank];
     m->role[node] |= MOVED;
-    for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++)
-        if (issues(s, k) || (!(m->role[node] & REDUCTION) && m->role[s->source[k] >> 1] & REDUCTION))
+    for (uint32_t k = rs_skeleton_first(s, node), k_end = rs_skeleton_first(s, node + 1); k < k_end; k++)
+        if (issues(s, k) || (!(m->role[node] & REDUCTION) && m->role[rs_edge_source(s, k) >> 1] & REDUCTION))
             drop(m, &weight[k]);
 }
 
@@ -198,7 +200,7 @@ static void drop_issue(const mover *m, uint32_t node)
 static bool issue_reduction(const mover *m, uint32_t node, const rs_coll_shape *op)
 {
     const rs_skeleton *s = m->s;
-    pass *p = &m->passes[s->step[node]];
+    pass *p = &m->passes[rs_skeleton_step_of(s, node)];
     p->so_far = rs_add_sat(p->so_far, elements(op));
     double due = (double)p->ns * (double)p->so_far / (double)p->bytes, done = 0;
     size_t k = p->first, last = p->first + p->n - 1;
@@ -213,8 +215,9 @@ static bool issue_reduction(const mover *m, uint32_t node, const rs_coll_shape *
 /* The call that launches it; RS_NO_NODE: it is not recorded. */
 static uint32_t launcher(const rs_skeleton *s, uint32_t node)
 {
-    for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++)
-        if (rs_edge_cost(s, k) < RS_COST_STREAM && s->source[k] >> 1) return s->source[k] >> 1;
+    for (uint32_t k = rs_skeleton_first(s, node), k_end = rs_skeleton_first(s, node + 1); k < k_end; k++)
+        if (rs_edge_cost(s, k) < RS_COST_STREAM && rs_edge_source(s, k) >> 1)
+            return rs_edge_source(s, k) >> 1;
     return RS_NO_NODE;
 }
 
@@ -247,11 +250,13 @@ static bool issue_gather(const mover *m, uint32_t before, uint32_t last, uint32_
     if (one == RS_NO_NODE || other == RS_NO_NODE ||
         rs_skeleton_at(s, one)->lane != rs_skeleton_at(s, other)->lane)
         return true;
-    for (uint32_t k = s->first[before]; ok && k < s->first[before + 1]; k++) {
+    for (uint32_t k = rs_skeleton_first(s, before), k_end = rs_skeleton_first(s, before + 1); ok && k < k_end;
+         k++) {
         /* as recorded: the gather before it may have been moved itself */
-        int64_t ns = rs_sub_sat(rs_skeleton_time(s, before), rs_skeleton_source_time(s, s->source[k]));
-        if (issues(s, k) && k == s->first[before])
-            ok = hold(m, s->source[k], node, overtaken, ns < 0 ? 0 : ns);
+        int64_t ns =
+            rs_sub_sat(rs_skeleton_time(s, before), rs_skeleton_source_time(s, rs_edge_source(s, k)));
+        if (issues(s, k) && k == rs_skeleton_first(s, before))
+            ok = hold(m, rs_edge_source(s, k), node, overtaken, ns < 0 ? 0 : ns);
     }
     drop_issue(m, node);
     return ok && hold(m, before << 1 | 1, node, overtaken, 0) &&
@@ -266,7 +271,7 @@ static bool move_wait(const mover *m, uint32_t source, uint32_t target, int64_t 
         rs_skeleton_at(s, target)->part == RS_PART_TRANSFER ||
         rs_skeleton_at(s, source)->lane == rs_skeleton_at(s, target)->lane)
         return true;
-    uint32_t base = m->x->e->node_base[m->rank], to = m->passes[s->step[source]].optimizer;
+    uint32_t base = m->x->e->node_base[m->rank], to = m->passes[rs_skeleton_step_of(s, source)].optimizer;
     if (*weight == RS_NO_EDGE || to == RS_NO_NODE || m->place[base + to] <= m->place[base + target])
         return true;
     rs_edit_change(m->x, weight, RS_NO_EDGE);
@@ -281,8 +286,9 @@ static bool move_waits(const mover *m)
     uint32_t base = e->node_base[m->rank];
     bool ok = true;
     for (uint32_t i = 1; ok && i < s->n; i++)
-        for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++)
-            if (s->source[k] & 1) ok = move_wait(m, s->source[k] >> 1, i, &weight[e->edge_base[m->rank] + k]);
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); ok && k < k_end; k++)
+            if (rs_edge_source(s, k) & 1)
+                ok = move_wait(m, rs_edge_source(s, k) >> 1, i, &weight[e->edge_base[m->rank] + k]);
     for (size_t i = 0; ok && i < e->n_added; i++) {
         const rs_added_edge *a = &e->added[i];
         if (rs_engine_rank_of(e, a->target) != m->rank || rs_engine_rank_of(e, a->source) != m->rank)
@@ -310,7 +316,7 @@ static bool issue_early(const mover *m)
             last = node;
         }
         if (op->kind != RS_COLL_ALL_GATHER) continue;
-        if (before != RS_NO_NODE && s->step[before] == s->step[node])
+        if (before != RS_NO_NODE && rs_skeleton_step_of(s, before) == rs_skeleton_step_of(s, node))
             ok = issue_gather(m, before, last, reduction, node);
         before = node;
     }

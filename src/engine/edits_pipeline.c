@@ -53,9 +53,10 @@ static bool computes(const rs_skeleton *s, uint32_t local)
 static uint32_t edge_to_message(const rs_skeleton *s, const int64_t *weight, uint32_t local)
 {
     uint32_t best = RS_NO_NODE;
-    for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++) {
-        if (!(s->source[k] & 1) || !computes(s, s->source[k] >> 1) || weight[k] == RS_NO_EDGE) continue;
-        if (best == RS_NO_NODE || s->source[k] > s->source[best]) best = k;
+    for (uint32_t k = rs_skeleton_first(s, local), k_end = rs_skeleton_first(s, local + 1); k < k_end; k++) {
+        if (!(rs_edge_source(s, k) & 1) || !computes(s, rs_edge_source(s, k) >> 1) || weight[k] == RS_NO_EDGE)
+            continue;
+        if (best == RS_NO_NODE || rs_edge_source(s, k) > rs_edge_source(s, best)) best = k;
     }
     return best;
 }
@@ -65,9 +66,9 @@ static bool waits_for_message(const cutter *c, size_t r, uint32_t local)
     const rs_engine *e = c->x->e;
     const rs_skeleton *s = e->ranks[r];
     bool found = false;
-    for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++) {
-        const uint32_t from = e->node_base[r] + (s->source[k] >> 1);
-        if (!(s->source[k] & 1) || !(e->kind[from] & RS_ENGINE_MEETS)) continue;
+    for (uint32_t k = rs_skeleton_first(s, local), k_end = rs_skeleton_first(s, local + 1); k < k_end; k++) {
+        const uint32_t from = e->node_base[r] + (rs_edge_source(s, k) >> 1);
+        if (!(rs_edge_source(s, k) & 1) || !(e->kind[from] & RS_ENGINE_MEETS)) continue;
         if (!is_message(e, &e->meetings[e->meeting_of[rs_engine_member(e, from)]])) continue;
         if (c->feeds[from] == RS_NO_NODE) c->feeds[from] = e->node_base[r] + local;
         found = true;
@@ -90,7 +91,7 @@ static bool find_passes(cutter *c, size_t r)
         const uint16_t lane = rs_skeleton_at(s, i)->lane;
         const uint32_t last = before[lane];
         const bool begins = waits_for_message(c, r, i) || last == RS_NO_NODE || c->sent[base + last] ||
-                            s->step[last] != s->step[i];
+                            rs_skeleton_step_of(s, last) != rs_skeleton_step_of(s, i);
         if (begins) open[lane] = i;
         /* where the message is of the same stream, nothing else says that what follows it waits for the pass before it */
         if (last != RS_NO_NODE && c->sent[base + last] &&
@@ -135,7 +136,7 @@ static bool send_sooner(cutter *c, const rs_meeting *m)
     const rs_skeleton *s = e->ranks[r];
     int64_t *weight = c->x->w->edge + e->edge_base[r];
     const uint32_t k = edge_to_message(s, weight, sender - e->node_base[r]);
-    const uint32_t source = k == RS_NO_NODE ? RS_NO_NODE : e->node_base[r] + (s->source[k] >> 1);
+    const uint32_t source = k == RS_NO_NODE ? RS_NO_NODE : e->node_base[r] + (rs_edge_source(s, k) >> 1);
     if (source == RS_NO_NODE || c->first[source] == RS_NO_NODE) return true;
     const double length = (double)length_of(c, r, c->first[source], source);
     if (length <= 0) return true;
@@ -151,7 +152,7 @@ static void mark_sent(cutter *c, const rs_meeting *m)
     const size_t r = rs_engine_rank_of(e, sender);
     const uint32_t k =
         edge_to_message(e->ranks[r], c->x->w->edge + e->edge_base[r], sender - e->node_base[r]);
-    if (k != RS_NO_NODE) c->sent[e->node_base[r] + (e->ranks[r]->source[k] >> 1)] = 1;
+    if (k != RS_NO_NODE) c->sent[e->node_base[r] + (rs_edge_source(e->ranks[r], k) >> 1)] = 1;
 }
 
 #define LESS_EFFICIENT                                                                                       \
@@ -179,7 +180,7 @@ static void add_overhead(cutter *c)
                         rs_int_of((double)*w * (1 + LESS_EFFICIENT) + (double)least * (c->parts - 1)));
                 continue;
             }
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
+            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++)
                 if (weight[k] > 0 && weight[k] < RS_HOST_GAP && rs_edge_part(s, k) == RS_PART_HOST &&
                     rs_edge_cost(s, k) >= RS_COST_CALL)
                     rs_edit_change(c->x, &weight[k], rs_int_of((double)weight[k] * c->parts));

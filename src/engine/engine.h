@@ -71,7 +71,7 @@ typedef struct rs_order_run {
 } rs_order_run;
 
 typedef struct rs_engine {
-    const rs_skeleton *const *ranks; /* borrowed */
+    const rs_skeleton *const *ranks; /* borrowed, or of_copies */
     size_t n_ranks;
     const rs_coll_rank **comm; /* of each */
     rs_coll_job coll;          /* matched, clocks aligned; coll.shift is added to a rank's times */
@@ -100,12 +100,16 @@ typedef struct rs_engine {
     size_t n_dropped;     /* meetings that closed a circle over ranks: clocks or matches are wrong there */
     size_t n_pinned, n_alone; /* work without a known cause; communication without its partners */
     bool lean;
+    /* Of an engine that is not lean `ranks` are copies of these, which borrow all but their packed columns. */
+    rs_skeleton *copies;
+    const rs_skeleton **of_copies;
 } rs_engine;
 
 #define RS_ENGINE_COMES 1u /* others wait for its start */
 #define RS_ENGINE_MEETS 2u /* ... and it for theirs: it ends together with them */
 #define RS_ENGINE_ALONE 4u /* communication of which partners are not recorded: its waiting is pinned */
 #define RS_ENGINE_ADDED 8u /* some added edge ends in it */
+#define RS_ENGINE_WORK 32u /* rs_skeleton_is_work */
 #define RS_ENGINE_LOOSE                                                                                      \
     16u /* it was over before its thread came to wait for it, when is not recorded: it ends with the transfer */
 
@@ -264,6 +268,8 @@ uint32_t rs_times_cause(const rs_times *times, size_t rank, uint32_t local);
 
 /* When a node ends, of a lean engine's times. O(log ranks), of what meets others O(log members). */
 int64_t rs_times_find_end(const rs_times *times, uint32_t node);
+/* The same, of any times, where the rank is known: O(1), of what meets others O(log members). */
+int64_t rs_times_end_of(const rs_engine *engine, const rs_times *times, size_t rank, uint32_t local);
 static inline int64_t rs_times_end(const rs_times *t, uint32_t node)
 {
     return t->end ? t->end[node] : rs_times_find_end(t, node);

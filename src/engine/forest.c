@@ -63,7 +63,7 @@ static rs_tie tie_of_order(const rs_skeleton *s, uint32_t target, uint32_t k)
 {
     if (rs_edge_part(s, k) == RS_PART_PINNED) return RS_TIE_NOTHING;
     if (rs_skeleton_is_work(s, target)) return RS_TIE_STREAM;
-    uint32_t source = s->source[k] >> 1;
+    uint32_t source = rs_edge_source(s, k) >> 1;
     return source && rs_skeleton_at(s, source)->lane != rs_skeleton_at(s, target)->lane ? RS_TIE_HANDOVER
                                                                                         : RS_TIE_THREAD;
 }
@@ -150,11 +150,13 @@ static bool find_host(const rs_forest *f, uint32_t rank, waits *w)
         uint32_t edge = rs_times_cause(f->t, rank, i), k = edge - e->edge_base[rank];
         if (edge == RS_NO_CAUSE || edge & RS_CAUSE_EXTRA || edge >= e->edge_base[e->n_ranks]) continue;
         if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
-        for (uint32_t own = s->first[i]; own < s->first[i + 1]; own++) {
+        for (uint32_t own = rs_skeleton_first(s, i), own_end = rs_skeleton_first(s, i + 1); own < own_end;
+             own++) {
             if (rs_edge_cost(s, own) != RS_COST_CALL) continue;
-            uint32_t until = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
-            uint32_t before = (base + (s->source[own] >> 1)) << 1 | (s->source[own] & 1);
-            if (!add(f, w, rank, base + i, until, rs_add_sat(at(f, before), s->base[own]))) return false;
+            uint32_t until = (base + (rs_edge_source(s, k) >> 1)) << 1 | (rs_edge_source(s, k) & 1);
+            uint32_t before = (base + (rs_edge_source(s, own) >> 1)) << 1 | (rs_edge_source(s, own) & 1);
+            if (!add(f, w, rank, base + i, until, rs_add_sat(at(f, before), rs_edge_base(s, own))))
+                return false;
             break;
         }
     }

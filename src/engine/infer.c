@@ -92,14 +92,15 @@ static bool split_lanes(finder *f)
 static int64_t looseness(const rs_skeleton *s, uint32_t node)
 {
     int64_t least = INT64_MAX;
-    for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++) {
+    for (uint32_t k = rs_skeleton_first(s, node), k_end = rs_skeleton_first(s, node + 1); k < k_end; k++) {
         if (rs_edge_origin(s, k) == RS_ORIGIN_DEVICE || rs_edge_origin(s, k) == RS_ORIGIN_CALL ||
             rs_edge_part(s, k) == RS_PART_PINNED)
             continue;
         int64_t usual = rs_edge_cost(s, k) < RS_N_COSTS && s->all.least[rs_edge_cost(s, k)] > 0
                             ? s->all.least[rs_edge_cost(s, k)]
                             : 0;
-        int64_t over = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), rs_add_sat(s->base[k], usual));
+        int64_t over = rs_add_sat(rs_skeleton_source_time(s, rs_edge_source(s, k)),
+                                  rs_add_sat(rs_edge_base(s, k), usual));
         int64_t beyond = rs_sub_sat(rs_skeleton_time(s, node), over);
         if (beyond < least) least = beyond;
     }
@@ -223,7 +224,7 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
 
 static uint8_t cost_of_target(const rs_skeleton *s, uint32_t node)
 {
-    for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++)
+    for (uint32_t k = rs_skeleton_first(s, node), k_end = rs_skeleton_first(s, node + 1); k < k_end; k++)
         if (rs_edge_cost(s, k) < RS_COST_ANSWER)
             return (uint8_t)(RS_COST_EVENT + rs_edge_cost(s, k) % RS_N_WORK_KINDS);
     return RS_COST_EVENT;

@@ -12,6 +12,15 @@
 /* ns: where the partner of a send or receive was done so long before, its thread came late and had not waited */
 #define CAME_LATE 100000
 
+static void clear_copies(rs_engine *e)
+{
+    for (size_t r = 0; e->copies && r < e->n_ranks; r++) {
+        const rs_skeleton *s = &e->copies[r];
+        rs_free_all(s->label.spread, s->step.spread, s->first.spread, s->base.spread);
+    }
+    rs_free_all(e->copies, e->of_copies);
+}
+
 void rs_engine_clear(rs_engine *e)
 {
     rs_coll_job_clear(&e->coll);
@@ -19,6 +28,7 @@ void rs_engine_clear(rs_engine *e)
     rs_free_all(e->comm, e->node_base, e->edge_base, e->step_base, e->ahead, e->ahead_base, e->kind,
                 e->meetings, e->members, e->by_node, e->meeting_of, e->added, e->inferred, e->leads, e->order,
                 e->runs);
+    clear_copies(e);
     *e = (rs_engine){0};
 }
 
@@ -70,12 +80,39 @@ static rs_status number(rs_engine *e, rs_error *err)
     return e->kind ? RS_OK : rs_fail_nomem(err, "engine");
 }
 
-static void count_pinned(rs_engine *e)
+/* The packed columns of a skeleton that questions read often, spread out; the rest stays the skeleton's. */
+static bool spread(const rs_skeleton *s, rs_skeleton *out)
+{
+    memcpy(out, s, offsetof(rs_skeleton, shared));
+    return rs_packed_spread(&s->label, s->n, &out->label) && rs_packed_spread(&s->step, s->n, &out->step) &&
+           rs_packed_spread(&s->first, s->n + 1, &out->first) &&
+           rs_packed_spread(&s->base, s->n_edges, &out->base);
+}
+
+static rs_status copy_ranks(rs_engine *e, rs_error *err)
+{
+    e->copies = rs_calloc(e->n_ranks + 1, sizeof *e->copies);
+    e->of_copies = rs_malloc((e->n_ranks + 1) * sizeof *e->of_copies);
+    bool ok = e->copies && e->of_copies;
+    for (size_t r = 0; ok && r < e->n_ranks; r++) {
+        ok = spread(e->ranks[r], &e->copies[r]);
+        e->of_copies[r] = &e->copies[r];
+    }
+    if (!ok) return rs_fail_nomem(err, "engine");
+    e->ranks = e->of_copies;
+    return RS_OK;
+}
+
+/* Marks work, and counts what of it is pinned. */
+static void mark_work(rs_engine *e)
 {
     for (size_t r = 0; r < e->n_ranks; r++)
-        for (size_t i = 0; i < e->ranks[r]->n; i++)
-            e->n_pinned += rs_skeleton_is_work(e->ranks[r], i) &&
-                           (rs_skeleton_at(e->ranks[r], i)->flags & RS_NODE_PINNED);
+        for (size_t i = 0; i < e->ranks[r]->n; i++) {
+            const uint8_t flags = rs_skeleton_at(e->ranks[r], i)->flags;
+            if (!(flags & RS_NODE_WORK)) continue;
+            e->kind[e->node_base[r] + i] |= RS_ENGINE_WORK;
+            e->n_pinned += (flags & RS_NODE_PINNED) != 0;
+        }
 }
 
 /* ---- meetings ------------------------------------------------------------------------------------------ */
@@ -285,13 +322,14 @@ static bool index_out(walk *w)
             const rs_skeleton *s = e->ranks[r];
             uint32_t base = e->node_base[r];
             for (uint32_t i = 0; i < s->n; i++)
-                for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                    uint32_t node = base + (s->source[k] >> 1);
+                for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end;
+                     k++) {
+                    uint32_t node = base + (rs_edge_source(s, k) >> 1);
                     if (!pass) {
                         w->out_first[node + 2]++;
                         w->waiting[base + i]++;
                     } else {
-                        w->out[w->out_first[node + 1]++] = i << 1 | (s->source[k] & 1);
+                        w->out[w->out_first[node + 1]++] = i << 1 | (rs_edge_source(s, k) & 1);
                     }
                 }
         }
@@ -346,8 +384,9 @@ static uint32_t what_holds(const cursors *c, size_t rank)
     const rs_engine *e = c->e;
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank], local = c->at[rank], k = DONE;
-    for (uint32_t i = s->first[local]; k == DONE && i < s->first[local + 1]; i++)
-        if (s->source[i] & 1) k = waits_for(c, base + (s->source[i] >> 1));
+    for (uint32_t i = rs_skeleton_first(s, local), i_end = rs_skeleton_first(s, local + 1);
+         k == DONE && i < i_end; i++)
+        if (rs_edge_source(s, i) & 1) k = waits_for(c, base + (rs_edge_source(s, i) >> 1));
     if (!(e->kind[base + local] & RS_ENGINE_ADDED)) return k;
     size_t from, to;
     rs_engine_added_to(e, base + local, &from, &to);
@@ -477,7 +516,8 @@ rs_status rs_engine_join(const rs_skeleton *const *ranks, size_t n_ranks, const 
     rs_status status = number(out, err);
     if (out->n_nodes >= MANY_NODES) rs_memory_trim(); /* the traces have left holes as large as a rank */
     if (status == RS_OK) status = meet(out, how->clocks, err);
-    if (status == RS_OK) count_pinned(out);
+    if (status == RS_OK && !out->lean) status = copy_ranks(out, err);
+    if (status == RS_OK) mark_work(out);
     if (status == RS_OK) status = rs_engine_find_ahead(out, err);
     if (status == RS_OK && how->infer) status = rs_engine_infer(out, err);
     if (status == RS_OK) status = set_order(out, err);

@@ -8,7 +8,7 @@ static void place_work(rs_skeleton *s, const rs_structure *structure)
     for (size_t i = 0; i < s->n; i++) {
         s->phase[i] = RS_PHASE_UNKNOWN;
         s->layer[i] = RS_SKELETON_NO_LAYER;
-        size_t at = rs_skeleton_is_work(s, i) ? rs_structure_at(structure, s->row[i]) : SIZE_MAX;
+        size_t at = rs_skeleton_is_work(s, i) ? rs_structure_at(structure, rs_skeleton_row(s, i)) : SIZE_MAX;
         if (at == SIZE_MAX) continue;
         s->phase[i] = structure->phase[at];
         if (structure->layer[at] < RS_SKELETON_NO_LAYER) s->layer[i] = (uint16_t)structure->layer[at];
@@ -23,21 +23,21 @@ static void place_points(rs_skeleton *s, uint32_t *launched, uint32_t *next)
     for (size_t i = 0; i < s->n; i++) launched[i] = RS_NO_NODE;
     for (size_t i = 0; i < s->n_lanes; i++) next[i] = RS_NO_NODE;
     for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
-            if (rs_edge_origin(s, k) == RS_ORIGIN_LAUNCH && launched[s->source[k] >> 1] == RS_NO_NODE)
-                launched[s->source[k] >> 1] = i;
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++)
+            if (rs_edge_origin(s, k) == RS_ORIGIN_LAUNCH && launched[rs_edge_source(s, k) >> 1] == RS_NO_NODE)
+                launched[rs_edge_source(s, k) >> 1] = i;
     for (uint32_t i = 1; i < s->n; i++) { /* work launches none, and its lanes have no points */
         uint32_t *open = &next[rs_skeleton_at(s, i)->lane];
         if (launched[i] != RS_NO_NODE)
             *open = i;
-        else if (*open != RS_NO_NODE && s->row[*open] == s->row[i])
+        else if (*open != RS_NO_NODE && rs_skeleton_row(s, *open) == rs_skeleton_row(s, i))
             launched[i] = launched[*open];
     }
     for (size_t i = 0; i < s->n_lanes; i++) next[i] = RS_NO_NODE;
     for (size_t i = s->n; i-- > 1;) {
         uint32_t *to = &next[rs_skeleton_at(s, i)->lane];
         if (launched[i] != RS_NO_NODE) *to = launched[i];
-        if (*to == RS_NO_NODE || s->step[*to] != s->step[i]) continue;
+        if (*to == RS_NO_NODE || rs_skeleton_step_of(s, *to) != rs_skeleton_step_of(s, i)) continue;
         s->phase[i] = s->phase[*to];
         s->layer[i] = s->layer[*to];
     }

@@ -74,9 +74,9 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 /* The stretch of host time before a point, on its own thread. */
 static uint32_t host_edge(const rs_skeleton *s, uint32_t point)
 {
-    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++) {
+    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++) {
         bool host = rs_edge_part(s, k) == RS_PART_HOST || rs_edge_part(s, k) == RS_PART_LOADER;
-        uint32_t from = s->source[k] >> 1;
+        uint32_t from = rs_edge_source(s, k) >> 1;
         if (host && rs_edge_cost(s, k) == RS_COST_NONE && rs_edge_origin(s, k) == RS_ORIGIN_ORDER &&
             (from == 0 || rs_skeleton_at(s, from)->lane == rs_skeleton_at(s, point)->lane))
             return k;
@@ -114,16 +114,17 @@ static uint8_t *mark_submissions(const rs_skeleton *s)
 {
     uint8_t *out = rs_calloc(s->n + 1, 1);
     for (uint32_t i = 1; out && s->comm->on_host && i < s->n; i++)
-        for (uint32_t k = s->first[i]; rs_skeleton_is_work(s, i) && k < s->first[i + 1]; k++)
-            if (rs_edge_part(s, k) == RS_PART_HOST) out[s->source[k] >> 1] = 1;
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
+             rs_skeleton_is_work(s, i) && k < k_end; k++)
+            if (rs_edge_part(s, k) == RS_PART_HOST) out[rs_edge_source(s, k) >> 1] = 1;
     return out;
 }
 
 /* The host time that ends in a point of a rank without a GPU, whatever it follows. */
 static uint32_t own_edge(const rs_skeleton *s, uint32_t point)
 {
-    uint32_t k = s->first[point];
-    bool host = k < s->first[point + 1] &&
+    uint32_t k = rs_skeleton_first(s, point);
+    bool host = k < rs_skeleton_first(s, point + 1) &&
                 (rs_edge_part(s, k) == RS_PART_HOST || rs_edge_part(s, k) == RS_PART_LOADER);
     return host ? k : RS_NO_CAUSE;
 }
@@ -145,7 +146,8 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
     if (!rs_keyed_sort(order, n)) return false;
     for (size_t k = 0; k < n; k++) {
         uint32_t i = order[k].value;
-        order[k].key = ((int64_t)s->step[i] + 1) * (UINT16_MAX + 1) + rs_skeleton_at(s, i)->lane;
+        order[k].key =
+            ((int64_t)rs_skeleton_step_of(s, i) + 1) * (UINT16_MAX + 1) + rs_skeleton_at(s, i)->lane;
     }
     if (!rs_keyed_sort(order, n)) return false;
     for (size_t k = 0; k < n; k++) {
@@ -153,14 +155,15 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
         uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
         /* The work may begin before its call returns, or after: the rest of the call belongs to its stretch. */
         bool returns = submitted && edges[i] != RS_NO_CAUSE && !submits[i] &&
-                       s->source[edges[i]] >> 1 == submitted && name == rs_skeleton_at(s, submitted)->name;
+                       rs_edge_source(s, edges[i]) >> 1 == submitted &&
+                       name == rs_skeleton_at(s, submitted)->name;
         item *last = open || returns ? &f->items[f->n_items - 1] : NULL;
-        if (!last || last->step != s->step[i] || last->lane != rs_skeleton_at(s, i)->lane) {
+        if (!last || last->step != rs_skeleton_step_of(s, i) || last->lane != rs_skeleton_at(s, i)->lane) {
             f->items[f->n_items++] = (item){on_host && edges[i] != RS_NO_CAUSE ? 0 : hash,
                                             i,
                                             (uint32_t)f->n_edges,
                                             0,
-                                            s->step[i],
+                                            rs_skeleton_step_of(s, i),
                                             rs_skeleton_at(s, i)->lane};
             last = &f->items[f->n_items - 1];
         }
@@ -263,7 +266,7 @@ static bool is_compared(const finder *f, const strand *s, uint32_t position)
         return !(f->e->kind[f->e->node_base[s->rank] + i->local] & RS_ENGINE_COMES) &&
                rs_skeleton_at(k, i->local)->part != RS_PART_TRANSFER;
     /* where something else held the point up, its host time is not known */
-    bool own = k->comm->on_host || f->edges[i->edge] == k->first[i->local];
+    bool own = k->comm->on_host || f->edges[i->edge] == rs_skeleton_first(k, i->local);
     for (uint32_t j = 0; own && j < i->n; j++) own = *slot(f, f->w, s, i, j) != RS_NO_EDGE;
     return own;
 }
@@ -483,9 +486,9 @@ static rs_status number_roles(finder *f, rs_error *err)
 bool rs_work_is_backward(const rs_skeleton *s, uint32_t local)
 {
     uint32_t mark = s->n_steps ? s->steps[0].last : 0;
-    for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++)
-        if (rs_edge_cost(s, k) < RS_COST_STREAM && (s->source[k] >> 1) && mark)
-            return rs_skeleton_at(s, s->source[k] >> 1)->lane != rs_skeleton_at(s, mark)->lane;
+    for (uint32_t k = rs_skeleton_first(s, local), k_end = rs_skeleton_first(s, local + 1); k < k_end; k++)
+        if (rs_edge_cost(s, k) < RS_COST_STREAM && (rs_edge_source(s, k) >> 1) && mark)
+            return rs_skeleton_at(s, rs_edge_source(s, k) >> 1)->lane != rs_skeleton_at(s, mark)->lane;
     return false;
 }
 

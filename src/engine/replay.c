@@ -167,9 +167,9 @@ static void set_work(const rs_engine *e, rs_weights *out)
 /* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
 static inline int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
 {
-    if (rs_edge_cost(s, k) == RS_COST_NONE) return s->base[k];
+    if (rs_edge_cost(s, k) == RS_COST_NONE) return rs_edge_base(s, k);
     if (costs[rs_edge_cost(s, k)] == RS_NO_COST) return RS_NO_EDGE;
-    return rs_add_sat(s->base[k], costs[rs_edge_cost(s, k)]);
+    return rs_add_sat(rs_edge_base(s, k), costs[rs_edge_cost(s, k)]);
 }
 
 typedef struct choice {
@@ -207,25 +207,31 @@ static bool is_latency(uint8_t cost)
 }
 
 /* time: of the node that the edge leads to, as recorded. */
-static inline int64_t weight_of(const choice *c, const rs_skeleton *s, int64_t time, uint32_t k, bool binds)
+static inline int64_t weight_of(const choice *c, const rs_skeleton *s, int64_t time, uint32_t k,
+                                uint32_t source, bool binds)
 {
     const rs_skeleton_costs *costs = costs_of(c, s);
-    int64_t gap = rs_sub_sat(time, rs_skeleton_source_time(s, s->source[k]));
+    int64_t gap = rs_sub_sat(time, rs_skeleton_source_time(s, source));
     if (c->constant && is_latency(rs_edge_cost(s, k))) {
         int64_t typical = usual(s, k, costs->typical);
-        return typical == RS_NO_EDGE ? (binds ? gap : s->base[k] < gap ? s->base[k] : gap) : typical;
+        return typical == RS_NO_EDGE ? (binds                      ? gap
+                                        : rs_edge_base(s, k) < gap ? rs_edge_base(s, k)
+                                                                   : gap)
+                                     : typical;
     }
     if (binds) return gap;
     int64_t least = usual(s, k, costs->least);
-    if (least == RS_NO_EDGE) least = s->base[k];
+    if (least == RS_NO_EDGE) least = rs_edge_base(s, k);
     return least < gap ? least : gap;
 }
 
 /* The edge that held a node up: the first, but for those from communication that turned out to be over before. */
-static inline uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t base, uint32_t local)
+static inline uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t base, uint32_t k,
+                                    uint32_t end)
 {
-    uint32_t k = s->first[local], end = s->first[local + 1];
-    while (k + 1 < end && (s->source[k] & 1) && (e->kind[base + (s->source[k] >> 1)] & RS_ENGINE_LOOSE)) k++;
+    while (k + 1 < end && (rs_edge_source(s, k) & 1) &&
+           (e->kind[base + (rs_edge_source(s, k) >> 1)] & RS_ENGINE_LOOSE))
+        k++;
     return k;
 }
 
@@ -236,18 +242,21 @@ typedef struct target {
     bool rebound;
 } target;
 
-static inline target target_of(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local)
+/* Its edges are those from first to end. */
+static inline target target_of(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local,
+                               uint32_t first, uint32_t end)
 {
-    return (target){rs_skeleton_time(s, local), binding_edge(c->e, s, base, local),
+    return (target){rs_skeleton_time(s, local), binding_edge(c->e, s, base, first, end),
                     is_rebound(c, base + local)};
 }
 
-/* The weight of edge k into it, by the rule. */
-static inline int64_t by_rule(const choice *c, const rs_skeleton *s, const target *to, uint32_t k)
+/* The weight of edge k into it, which comes from source, by the rule. */
+static inline int64_t by_rule(const choice *c, const rs_skeleton *s, const target *to, uint32_t k,
+                              uint32_t source)
 {
     bool first = k == to->binding;
     if (first && to->rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;
-    return weight_of(c, s, to->time, k, first && !to->rebound);
+    return weight_of(c, s, to->time, k, source, first && !to->rebound);
 }
 
 /* How long after the end of work that fills the device, less than 0, what waits for room there starts. */
@@ -289,8 +298,9 @@ static void set_edges(const choice *c, rs_weights *out)
         const rs_skeleton *s = e->ranks[r];
         int64_t *weight = out->edge + e->edge_base[r];
         for (uint32_t i = 0; i < s->n; i++) {
-            const target to = target_of(c, s, e->node_base[r], i);
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) weight[k] = by_rule(c, s, &to, k);
+            const uint32_t first = rs_skeleton_first(s, i), end = rs_skeleton_first(s, i + 1);
+            const target to = target_of(c, s, e->node_base[r], i, first, end);
+            for (uint32_t k = first; k < end; k++) weight[k] = by_rule(c, s, &to, k, rs_edge_source(s, k));
         }
     }
     for (size_t i = 0; i < e->n_added; i++) out->edge[e->edge_base[e->n_ranks] + i] = added_by_rule(c, i);
@@ -358,11 +368,16 @@ static inline int64_t end_within(const rs_times *t, const rs_skeleton *s, uint32
     return rs_add_sat(t->start[node], t->work ? t->work[node] : rs_skeleton_duration(s, local));
 }
 
+int64_t rs_times_end_of(const rs_engine *e, const rs_times *t, size_t rank, uint32_t local)
+{
+    const uint32_t base = e->node_base[rank];
+    return t->end ? t->end[base + local] : end_within(t, e->ranks[rank], base, local);
+}
+
 int64_t rs_times_find_end(const rs_times *t, uint32_t node)
 {
-    size_t rank = rs_engine_rank_of(t->engine, node);
-    uint32_t base = t->engine->node_base[rank];
-    return end_within(t, t->engine->ranks[rank], base, node - base);
+    const size_t rank = rs_engine_rank_of(t->engine, node);
+    return rs_times_end_of(t->engine, t, rank, node - t->engine->node_base[rank]);
 }
 
 typedef struct pass {
@@ -445,7 +460,7 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
     const rs_engine *e = p->e;
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
-    const uint32_t *first = s->first, *sources = s->source;
+    const uint32_t *first = s->first.spread, *sources = s->source;
     const uint8_t *kinds = e->kind + base, *has_extra = p->w->has_extra ? p->w->has_extra + base : NULL;
     const int64_t *weight = p->w->edge + edge_base, *work = p->w->work + base;
     int64_t *start_of = p->t->start + base, *end_of = p->t->end + base;
@@ -476,23 +491,29 @@ static void run_lean_rank(const pass *p, const rs_order_run *run, const uint32_t
     const rs_engine *e = p->e;
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
+    const uint8_t *kinds = e->kind + base, *has_extra = p->w->has_extra ? p->w->has_extra + base : NULL;
     int64_t *start_of = p->t->start + base;
+    uint32_t end = 0, next = RS_NO_NODE; /* the last node's edges end where those of the next begin */
     for (uint32_t i = 0; i < run->n; i++) {
         const uint32_t local = order ? order[i] : from + i;
-        const target to = target_of(&p->rule, s, base, local);
+        const uint32_t first = local == next ? end : rs_skeleton_first(s, local);
+        next = local + 1;
+        end = rs_skeleton_first(s, next);
+        const target to = target_of(&p->rule, s, base, local, first, end);
         reached r = {0, RS_NO_CAUSE};
-        for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++) {
-            const int64_t ns = by_rule(&p->rule, s, &to, k);
+        for (uint32_t k = first; k < end; k++) {
+            const uint32_t source = rs_edge_source(s, k);
+            const int64_t ns = by_rule(&p->rule, s, &to, k, source);
             if (ns == RS_NO_EDGE) continue;
-            const uint32_t source = s->source[k];
             const int64_t at =
                 rs_add_sat(source & 1 ? end_within(p->t, s, base, source >> 1) : start_of[source >> 1], ns);
             if (at > r.start || r.cause == RS_NO_CAUSE) r = (reached){at, edge_base + k};
         }
-        r = follow_others(p, run->rank, local, r);
+        if (r.cause == RS_NO_CAUSE || kinds[local] & RS_ENGINE_ADDED || (has_extra && has_extra[local]))
+            r = follow_others(p, run->rank, local, r);
         start_of[local] = r.start;
-        rs_times_put_cause(p->t, run->rank, local, r.cause);
-        if (e->kind[base + local] & RS_ENGINE_COMES) come(p, base + local);
+        rs_times_put_cause(p->t, run->rank, local, first, r.cause);
+        if (kinds[local] & RS_ENGINE_COMES) come(p, base + local);
     }
 }
 
@@ -608,10 +629,12 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         if (w->edge) {
             l.ns = w->edge[edge];
         } else {
-            const target to = target_of(&rule, s, base, node - base);
-            l.ns = by_rule(&rule, s, &to, k);
+            const uint32_t local = node - base;
+            const target to = target_of(&rule, s, base, local, rs_skeleton_first(s, local),
+                                        rs_skeleton_first(s, local + 1));
+            l.ns = by_rule(&rule, s, &to, k, rs_edge_source(s, k));
         }
-        l.from = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
+        l.from = (base + (rs_edge_source(s, k) >> 1)) << 1 | (rs_edge_source(s, k) & 1);
         l.part = rs_edge_part(s, k);
         if (is_latency(rs_edge_cost(s, k))) typical = usual(s, k, s->all.typical);
         if (l.part == RS_PART_PINNED) l.unexplained = l.ns;

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/search.h"
 
-enum { ADDED_EDGES = 200, FAR_CAUSE = 254, NO_CAUSE = 255 };
+enum { ADDED_EDGES = RS_NEAR_CAUSES, FAR_CAUSE = RS_FAR_CAUSE, NO_CAUSE = 255 };
 
 static size_t find_far(const rs_times *t, uint32_t node)
 {
@@ -23,7 +23,7 @@ uint32_t rs_times_cause(const rs_times *t, size_t rank, uint32_t local)
     uint8_t choice = t->choice[node];
     if (choice == NO_CAUSE) return RS_NO_CAUSE;
     if (choice == FAR_CAUSE) return t->far[find_far(t, node)].cause;
-    if (choice < ADDED_EDGES) return e->edge_base[rank] + e->ranks[rank]->first[local] + choice;
+    if (choice < ADDED_EDGES) return e->edge_base[rank] + rs_skeleton_first(e->ranks[rank], local) + choice;
     rs_engine_added_to(e, node, &from, &to);
     return e->edge_base[e->n_ranks] + (uint32_t)from + (choice - ADDED_EDGES);
 }
@@ -34,13 +34,13 @@ static bool has_many_edges(const rs_engine *e, size_t rank, uint32_t local)
     const rs_skeleton *s = e->ranks[rank];
     uint32_t node = e->node_base[rank] + local;
     size_t from, to;
-    if (s->first[local + 1] - s->first[local] > ADDED_EDGES) return true;
+    if (rs_skeleton_first(s, local + 1) - rs_skeleton_first(s, local) > ADDED_EDGES) return true;
     if (!(e->kind[node] & RS_ENGINE_ADDED)) return false;
     rs_engine_added_to(e, node, &from, &to);
     return to - from > FAR_CAUSE - ADDED_EDGES;
 }
 
-void rs_times_put_cause(rs_times *t, size_t rank, uint32_t local, uint32_t cause)
+void rs_times_put_far(rs_times *t, size_t rank, uint32_t local, uint32_t first, uint32_t cause)
 {
     const rs_engine *e = t->engine;
     uint32_t node = e->node_base[rank] + local;
@@ -49,7 +49,7 @@ void rs_times_put_cause(rs_times *t, size_t rank, uint32_t local, uint32_t cause
     } else if (cause == RS_NO_CAUSE) {
         t->choice[node] = NO_CAUSE;
     } else if (cause < e->edge_base[e->n_ranks]) {
-        t->choice[node] = (uint8_t)(cause - e->edge_base[rank] - e->ranks[rank]->first[local]);
+        t->choice[node] = (uint8_t)(cause - e->edge_base[rank] - first);
     } else {
         size_t from, to;
         rs_engine_added_to(e, node, &from, &to);

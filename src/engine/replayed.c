@@ -40,9 +40,10 @@ static rs_status find_ends(const rs_engine *e, const rs_times *t, ends *out, rs_
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (!rs_skeleton_is_work(s, i) || s->step[i] < 0) continue;
-            int64_t *gpu = &out->gpu[e->step_base[r] + (uint32_t)s->step[i]],
-                    end = rs_times_end(t, e->node_base[r] + i);
+            if (!(e->kind[e->node_base[r] + i] & RS_ENGINE_WORK)) continue;
+            const int32_t step = rs_skeleton_step_of(s, i);
+            if (step < 0) continue;
+            int64_t *gpu = &out->gpu[e->step_base[r] + (uint32_t)step], end = rs_times_end_of(e, t, r, i);
             if (*gpu == RS_NO_TIME || end > *gpu) *gpu = end;
         }
     }
@@ -182,9 +183,9 @@ static rs_status explain_rows(rs_replayed *r, const ends *x, rs_error *err)
             if (!rs_skeleton_is_work(s, i)) continue;
             bool pinned = rs_skeleton_at(s, i)->flags & RS_NODE_PINNED || e->kind[base + i] & RS_ENGINE_ALONE;
             row->pinned += pinned;
-            if (s->step[i] < 0) continue;
-            row[1 + s->step[i]].pinned += pinned;
-            uint32_t *last = &last_work[e->step_base[k] + (uint32_t)s->step[i]];
+            if (rs_skeleton_step_of(s, i) < 0) continue;
+            row[1 + rs_skeleton_step_of(s, i)].pinned += pinned;
+            uint32_t *last = &last_work[e->step_base[k] + (uint32_t)rs_skeleton_step_of(s, i)];
             if (*last == RS_NO_NODE || rs_times_end(&r->times, base + i) > rs_times_end(&r->times, *last))
                 *last = base + i;
         }
@@ -192,7 +193,7 @@ static rs_status explain_rows(rs_replayed *r, const ends *x, rs_error *err)
     }
     for (size_t i = 0; i < e->n_added; i++) {
         size_t k = rs_engine_rank_of(e, e->added[i].target);
-        int32_t step = e->ranks[k]->step[e->added[i].target - e->node_base[k]];
+        int32_t step = rs_skeleton_step_of(e->ranks[k], e->added[i].target - e->node_base[k]);
         r->rows[r->row_base[k]].inferred++;
         if (step >= 0) r->rows[r->row_base[k] + 1 + (uint32_t)step].inferred++;
     }

@@ -27,7 +27,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static bool is_in_step(const rs_skeleton *s, uint32_t node)
 {
-    return rs_skeleton_is_work(s, node) && s->step[node] >= 0;
+    return rs_skeleton_is_work(s, node) && rs_skeleton_step_of(s, node) >= 0;
 }
 
 static size_t count_work(const rs_skeleton *s)
@@ -50,11 +50,12 @@ static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank
         names[i] = rs_hash_bytes(s->pool.strings.items[i].text, s->pool.strings.items[i].length);
     for (uint32_t i = 0; ok && i < s->n; i++)
         if (is_in_step(s, i))
-            keys[n++] = (rs_keyed){((int64_t)s->step[i] << 20) + place[rs_skeleton_at(s, i)->lane], i};
+            keys[n++] =
+                (rs_keyed){((int64_t)rs_skeleton_step_of(s, i) << 20) + place[rs_skeleton_at(s, i)->lane], i};
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) {
-        uint32_t node = keys[i].value, step = (uint32_t)s->step[node];
-        bool fresh = i == 0 || (uint32_t)s->step[keys[i - 1].value] != step;
+        uint32_t node = keys[i].value, step = (uint32_t)rs_skeleton_step_of(s, node);
+        bool fresh = i == 0 || (uint32_t)rs_skeleton_step_of(s, keys[i - 1].value) != step;
         if (fresh) {
             ok = RS_GROW_ONE(f->instances, f->n_instances, f->capacity);
             if (!ok) break;

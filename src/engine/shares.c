@@ -92,7 +92,7 @@ static bool list_rows(sharer *x)
     x->comm = rs_malloc((s->n_comm + 1) * sizeof *x->comm);
     if (!x->nodes || !x->comm) return false;
     for (uint32_t i = 1; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i)) x->nodes[x->n_nodes++] = (rs_keyed){s->row[i], i};
+        if (rs_skeleton_is_work(s, i)) x->nodes[x->n_nodes++] = (rs_keyed){rs_skeleton_row(s, i), i};
     for (uint32_t i = 0; i < s->n_comm; i++) x->comm[x->n_comm++] = (rs_keyed){s->comm->ops[i].row, i};
     return rs_keyed_sort(x->nodes, x->n_nodes) && rs_keyed_sort(x->comm, x->n_comm);
 }

@@ -14,9 +14,10 @@ void rs_skeleton_free(void *skeleton)
 {
     rs_skeleton *s = skeleton;
     if (!s || atomic_fetch_sub(&s->shared, 1) > 0) return;
-    rs_free_all(s->since, s->block, s->far, s->duration, s->label, s->labels, s->longs, s->row, s->step,
-                s->first, s->source, s->base, s->tie, s->ties, s->phase, s->layer, s->lanes, s->steps,
-                s->doing);
+    rs_free_all(s->since, s->block, s->far, s->duration, s->labels, s->longs, s->source, s->tie, s->ties,
+                s->phase, s->layer, s->lanes, s->steps, s->doing);
+    rs_packed *const columns[] = {&s->label, &s->row, &s->step, &s->first, &s->base};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) rs_packed_clear(columns[i]);
     rs_coll_rank_free(s->comm);
     rs_free_all(s->comm_node, s->share, s->shares);
     rs_pool_clear(&s->pool);
@@ -55,12 +56,15 @@ rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleto
 
 /* ---- size ---------------------------------------------------------------------------------------------- */
 
-#define NODE_BYTES (5 * sizeof(uint32_t) + sizeof(int32_t))
-#define EDGE_BYTES (2 * sizeof(uint32_t) + sizeof(uint8_t))
+#define NODE_BYTES (2 * sizeof(uint32_t)) /* of what is not packed */
+#define EDGE_BYTES (sizeof(uint32_t) + sizeof(uint8_t))
 
 uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
-    return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
+    const rs_packed *const columns[] = {&s->label, &s->row, &s->step, &s->first, &s->base};
+    uint64_t packed = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) packed += rs_packed_size(columns[i]);
+    return sizeof *s + packed + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
            s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_shared * sizeof *s->share +
            s->n_shares * sizeof *s->shares + s->n_lanes * sizeof *s->lanes + s->n_labels * sizeof *s->labels +
            s->n_ties * sizeof *s->ties + (s->n_longs + s->n_far) * sizeof *s->longs +
@@ -113,18 +117,26 @@ static bool check_labels(const rs_skeleton *s)
 static bool check(const void *value)
 {
     const rs_skeleton *s = value;
-    if (s->n == 0 || s->n_first != s->n + 1 || s->n >= UINT32_MAX / 2 || s->n_edges >= UINT32_MAX)
+    if (s->n == 0 || s->n >= UINT32_MAX / 2 || s->n_edges >= UINT32_MAX) return false;
+    /* before anything is read from a packed column */
+    if (!rs_packed_holds(&s->label, s->n) || !rs_packed_holds(&s->row, s->n) ||
+        !rs_packed_holds(&s->step, s->n) || !rs_packed_holds(&s->first, s->n + 1) ||
+        !rs_packed_holds(&s->base, s->n_edges))
         return false;
     if (!check_labels(s)) return false;
-    if (s->first[0] != 0 || s->first[1] != 0 || s->first[s->n] != s->n_edges) return false;
+    if (rs_skeleton_first(s, 0) != 0 || rs_skeleton_first(s, 1) != 0 ||
+        rs_skeleton_first(s, s->n) != s->n_edges)
+        return false;
     for (size_t i = 0; i < s->n; i++) {
         int64_t time = rs_skeleton_time(s, i);
         bool far = time > INT64_MAX / 4 || time < INT64_MIN / 4;
-        if (far || s->label[i] >= s->n_labels) return false;
-        if (s->step[i] < -1 || (s->step[i] >= 0 && (size_t)s->step[i] >= s->n_steps)) return false;
-        if (i && s->first[i + 1] <= s->first[i]) return false;
-        for (uint32_t k = s->first[i]; i && k < s->first[i + 1]; k++)
-            if (k >= s->n_edges || s->source[k] >> 1 >= i || s->tie[k] >= s->n_ties) return false;
+        if (far || rs_packed_at(&s->label, i) >= s->n_labels) return false;
+        if (rs_skeleton_step_of(s, i) < -1 ||
+            (rs_skeleton_step_of(s, i) >= 0 && (size_t)rs_skeleton_step_of(s, i) >= s->n_steps))
+            return false;
+        if (i && rs_skeleton_first(s, i + 1) <= rs_skeleton_first(s, i)) return false;
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); i && k < k_end; k++)
+            if (k >= s->n_edges || rs_edge_source(s, k) >> 1 >= i || s->tie[k] >= s->n_ties) return false;
     }
     if (s->n_placed && s->n_placed != s->n) return false;
     for (size_t i = 0; i < s->n_placed; i++)
@@ -193,12 +205,12 @@ static const rs_field fields[] = {
     RS_FIELD_VALUES(rs_skeleton, since, n),
     RS_FIELD_VALUES(rs_skeleton, block, n_blocks),
     RS_FIELD_ROW(rs_skeleton, duration, rs_skeleton, n),
-    RS_FIELD_ROW(rs_skeleton, label, rs_skeleton, n),
-    RS_FIELD_ROW(rs_skeleton, row, rs_skeleton, n),
-    RS_FIELD_ROW(rs_skeleton, step, rs_skeleton, n),
-    RS_FIELD_VALUES(rs_skeleton, first, n_first),
+    RS_FIELD_STRUCT(rs_skeleton, label, &rs_packed_layout),
+    RS_FIELD_STRUCT(rs_skeleton, row, &rs_packed_layout),
+    RS_FIELD_STRUCT(rs_skeleton, step, &rs_packed_layout),
+    RS_FIELD_STRUCT(rs_skeleton, first, &rs_packed_layout),
     RS_FIELD_VALUES(rs_skeleton, source, n_edges),
-    RS_FIELD_ROW(rs_skeleton, base, rs_skeleton, n_edges),
+    RS_FIELD_STRUCT(rs_skeleton, base, &rs_packed_layout),
     RS_FIELD_ROW(rs_skeleton, tie, rs_skeleton, n_edges),
     RS_FIELD_LIST(rs_skeleton, ties, n_ties, &tie_layout),
     RS_FIELD_VALUES(rs_skeleton, phase, n_placed),

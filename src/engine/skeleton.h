@@ -7,13 +7,14 @@
  * weighs the time between both ends as recorded, whatever that is; the other edges weigh the least that their
  * kind takes. So a replay of the recorded weights gives the recorded times.
  *
- * Everything is a column. A node costs 24 bytes and 9 an edge, of which it has one to three. What many nodes have in
- * common (names, lane, part) stands once, in a label, and what many edges have in a tie. */
+ * Everything is a column, most of them packed (base/packed.h). A node costs some 14 bytes and 5 an edge, of which it has one to
+ * three. What many nodes have in common (names, lane, part) stands once, in a label, and what many edges have in a tie. */
 #pragma once
 
 #include <stdatomic.h>
 
 #include "base/interval.h"
+#include "base/packed.h"
 #include "engine/causes.h"
 #include "match/collective_ops.h"
 #include "trace/facet.h"
@@ -140,11 +141,10 @@ typedef struct rs_skeleton {
     int64_t *block;  /* by node >> RS_SKELETON_BLOCK: ns */
     size_t n_blocks;
     uint32_t *duration; /* of work; 0 of points; RS_SKELETON_LONG: in longs. See rs_skeleton_duration */
-    uint32_t *label;    /* place in labels; see rs_skeleton_at */
-    uint32_t *row;      /* RS_NO_ROW: node 0 */
-    int32_t *step;      /* index into steps, -1: none */
-    uint32_t *first;    /* n + 1 offsets into edges; the first edge of each is the binding one */
-    size_t n_first;     /* n + 1 */
+    rs_packed label;    /* place in labels; see rs_skeleton_at */
+    rs_packed row;      /* see rs_skeleton_row */
+    rs_packed step;     /* index into steps + 1, 0: none; see rs_skeleton_step_of */
+    rs_packed first;    /* n + 1 offsets into edges; see rs_skeleton_first */
     rs_skeleton_label *labels;
     size_t n_labels;
     rs_skeleton_long *longs, *far; /* durations and times, by node */
@@ -152,7 +152,7 @@ typedef struct rs_skeleton {
 
     size_t n_edges;
     uint32_t *source; /* node << 1 | whether from its end */
-    uint32_t *base;   /* ns that the cost comes on top of: host time, a launching call; held at 2^32 - 1 */
+    rs_packed base;   /* see rs_edge_base */
     uint8_t *tie;     /* place in ties; see rs_edge_part and the like */
     rs_skeleton_tie *ties;
     size_t n_ties;
@@ -219,7 +219,32 @@ uint64_t rs_skeleton_bytes(const rs_skeleton *skeleton);
 
 static inline const rs_skeleton_label *rs_skeleton_at(const rs_skeleton *s, size_t node)
 {
-    return &s->labels[s->label[node]];
+    return &s->labels[rs_packed_at(&s->label, node)];
+}
+/* The event of a node; RS_NO_ROW: node 0. */
+static inline uint32_t rs_skeleton_row(const rs_skeleton *s, size_t node)
+{
+    return rs_packed_at(&s->row, node);
+}
+/* The place of a node's step in steps, -1: none. */
+static inline int32_t rs_skeleton_step_of(const rs_skeleton *s, size_t node)
+{
+    return (int32_t)rs_packed_at(&s->step, node) - 1;
+}
+/* A node's edges are those from here to the next node's first; the first is the binding one. */
+static inline uint32_t rs_skeleton_first(const rs_skeleton *s, size_t node)
+{
+    return rs_packed_at(&s->first, node);
+}
+/* node << 1 | whether from its end. */
+static inline uint32_t rs_edge_source(const rs_skeleton *s, size_t edge)
+{
+    return s->source[edge];
+}
+/* ns that the cost comes on top of: host time, a launching call; held at 2^32 - 1. */
+static inline uint32_t rs_edge_base(const rs_skeleton *s, size_t edge)
+{
+    return rs_packed_at(&s->base, edge);
 }
 static inline bool rs_skeleton_is_work(const rs_skeleton *s, size_t node)
 {

@@ -112,21 +112,19 @@ static bool make_columns(rs_maker *m)
     rs_skeleton *s = m->s;
     size_t n = m->n_units, k = m->n_edges;
     s->n = n;
-    s->n_first = n + 1;
     s->n_blocks = (n >> RS_SKELETON_BLOCK) + 1;
     s->since = rs_malloc(n * sizeof *s->since);
     s->block = rs_calloc(s->n_blocks, sizeof *s->block);
     s->duration = rs_malloc(n * sizeof *s->duration);
-    s->label = rs_malloc(n * sizeof *s->label);
-    s->row = rs_malloc(n * sizeof *s->row);
-    s->step = rs_malloc(n * sizeof *s->step);
-    s->first = rs_malloc((n + 1) * sizeof *s->first);
+    m->columns.label.to = &s->label;
+    m->columns.row.to = &s->row;
+    m->columns.step.to = &s->step;
+    m->columns.first.to = &s->first;
     s->source = rs_malloc((k + 1) * sizeof *s->source);
-    s->base = rs_malloc((k + 1) * sizeof *s->base);
+    m->columns.base.to = &s->base;
     s->tie = rs_malloc(k + 1);
     s->ties = rs_malloc(MOST_TIES * sizeof *s->ties);
-    return s->since && s->block && s->duration && s->label && s->row && s->step && s->first && s->source &&
-           s->base && s->tie && s->ties;
+    return s->since && s->block && s->duration && s->source && s->tie && s->ties;
 }
 
 static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
@@ -165,15 +163,15 @@ static bool put_tie(rs_maker *m, size_t at, const rs_unit_edge *edge)
     return true;
 }
 
-/* The edges of a unit, which stand together in m->edges, become those of node i. */
-static bool put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t n)
+/* The edges of a unit, which stand together in m->edges, become those of the next node. */
+static bool put_edges(rs_maker *m, const rs_unit_edge *edges, size_t n)
 {
     rs_skeleton *s = m->s;
-    s->first[i] = (uint32_t)s->n_edges;
+    rs_bit_packer_add(&m->columns.first, (uint32_t)s->n_edges);
     for (size_t k = 0; k < n; k++) {
         size_t at = s->n_edges++;
         s->source[at] = m->place[edges[k].from] << 1 | edges[k].at_end;
-        s->base[at] = edges[k].base;
+        rs_bit_packer_add(&m->columns.base, edges[k].base);
         if (!put_tie(m, at, &edges[k])) return false;
     }
     return true;
@@ -182,7 +180,6 @@ static bool put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t
 /* binding: the unit's first edge; NULL: it has none. */
 static bool put_node(rs_maker *m, uint32_t i, const rs_unit_edge *binding, uint32_t operator_name)
 {
-    rs_skeleton *s = m->s;
     uint32_t node = m->node[m->order[i]], row = m->g->row[node >> 1];
     bool gpu = rs_maker_is_work(m, node), ok = true;
     int64_t ns = gpu ? rs_own_between(&m->own, node, node + 1) : 0;
@@ -197,8 +194,8 @@ static bool put_node(rs_maker *m, uint32_t i, const rs_unit_edge *binding, uint3
                                                                   : RS_NODE_WORK};
     if (label.lane == UINT16_MAX) return false;
     if (binding && binding->part == RS_PART_PINNED) label.flags |= RS_NODE_PINNED;
-    s->row[i] = row;
-    s->label[i] = label_of(m, label, &ok);
+    rs_bit_packer_add(&m->columns.row, row);
+    rs_bit_packer_add(&m->columns.label, label_of(m, label, &ok));
     return ok && put_time(m, i, rs_node_time(m->g, node)) && put_duration(m, i, ns < 0 ? 0 : ns);
 }
 
@@ -213,13 +210,15 @@ static bool put_all(rs_maker *m, const rs_step *steps, size_t n_steps, const rs_
         const rs_unit_edge *edges = m->edges ? &m->edges[begin[unit]] : NULL; /* none at all */
         size_t n = begin[unit + 1] - begin[unit];
         uint32_t launch = work == RS_NO_ITEM ? RS_NO_ROW : m->own.w->launch[work];
-        s->step[i] = rs_maker_step_of(m, steps, n_steps, node);
-        ok = put_edges(m, i, edges, n) &&
+        rs_bit_packer_add(&m->columns.step, (uint32_t)(rs_maker_step_of(m, steps, n_steps, node) + 1));
+        ok = put_edges(m, edges, n) &&
              put_node(m, i, n ? edges : NULL,
                       launch == RS_NO_ROW ? RS_NO_STRING : operator_of(m, links, op, launch));
     }
-    s->first[s->n] = (uint32_t)s->n_edges;
-    return ok;
+    rs_bit_packer_add(&m->columns.first, (uint32_t)s->n_edges);
+    struct rs_maker_columns *c = &m->columns;
+    return ok && rs_bit_packer_end(&c->label) && rs_bit_packer_end(&c->row) && rs_bit_packer_end(&c->step) &&
+           rs_bit_packer_end(&c->first) && rs_bit_packer_end(&c->base);
 }
 
 /* Gives back what columns have too much. */
@@ -254,8 +253,8 @@ static void find_work(const rs_maker *m, work_of_step *work, size_t n)
     const rs_skeleton *s = m->s;
     for (size_t k = 0; k < n; k++) work[k] = (work_of_step){false, RS_NO_TIME};
     for (uint32_t i = 0; i < s->n; i++) {
-        if (!rs_skeleton_is_work(s, i) || s->step[i] < 0) continue;
-        work_of_step *w = &work[s->step[i]];
+        if (!rs_skeleton_is_work(s, i) || rs_skeleton_step_of(s, i) < 0) continue;
+        work_of_step *w = &work[rs_skeleton_step_of(s, i)];
         w->any = true;
         if (rs_maker_is_span(m, m->node[m->order[i]]) && rs_skeleton_end(s, i) > w->over)
             w->over = rs_skeleton_end(s, i);
@@ -283,10 +282,10 @@ static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
     bool ok = work && first && points && s->steps;
     if (ok) find_work(m, work, n);
     for (uint32_t i = 1; ok && i < s->n; i++)
-        if (!rs_skeleton_is_work(s, i)) first[m->e->thread[s->row[i]] + 2]++;
+        if (!rs_skeleton_is_work(s, i)) first[m->e->thread[rs_skeleton_row(s, i)] + 2]++;
     for (size_t i = 1; ok && i <= n_threads; i++) first[i + 1] += first[i];
     for (uint32_t i = 1; ok && i < s->n; i++)
-        if (!rs_skeleton_is_work(s, i)) points[first[m->e->thread[s->row[i]] + 1]++] = i;
+        if (!rs_skeleton_is_work(s, i)) points[first[m->e->thread[rs_skeleton_row(s, i)] + 1]++] = i;
     for (size_t k = 0; ok && k < n; k++) {
         uint32_t thread = m->e->thread[steps[k].row];
         const uint32_t *of = points + first[thread];

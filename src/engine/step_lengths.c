@@ -78,7 +78,7 @@ uint32_t rs_lengths_opening(const rs_engine *e, const rs_times *t, size_t rank)
     const uint32_t base = e->node_base[rank];
     uint32_t first = RS_NO_NODE;
     for (uint32_t i = 0; s->n_steps && i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && s->step[i] == 0 &&
+        if (rs_skeleton_is_work(s, i) && rs_skeleton_step_of(s, i) == 0 &&
             (first == RS_NO_NODE || t->start[base + i] < t->start[base + first]))
             first = i;
     const bool waits = first != RS_NO_NODE && t->start[base + first] > rs_engine_begin(e, t, rank, NULL);
@@ -92,8 +92,9 @@ size_t rs_lengths_leads(const rs_engine *e, const rs_times *t, size_t rank, int6
     if (s->n_steps < 2) return 0;
     for (size_t k = 0; k < s->n_steps; k++) ends[k] = INT64_MIN;
     for (uint32_t i = 0; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && s->step[i] >= 0 && rs_times_end(t, base + i) > ends[s->step[i]])
-            ends[s->step[i]] = rs_times_end(t, base + i);
+        if (rs_skeleton_is_work(s, i) && rs_skeleton_step_of(s, i) >= 0 &&
+            rs_times_end(t, base + i) > ends[rs_skeleton_step_of(s, i)])
+            ends[rs_skeleton_step_of(s, i)] = rs_times_end(t, base + i);
     for (size_t k = 0; k + 1 < s->n_steps; k++) {
         const int64_t on_host = rs_add_sat(rs_times_end(t, base + s->steps[k].last), s->steps[k].tail);
         ends[k] = ends[k] == INT64_MIN ? 0 : rs_sub_sat(ends[k], on_host);
@@ -198,7 +199,7 @@ static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from,
     for (size_t k = from; k < to; k++) {
         const rs_skeleton *s = e->ranks[k];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (s->n_steps && (s->step[i] < 0 || !rs_skeleton_is_work(s, i))) continue;
+            if (s->n_steps && (rs_skeleton_step_of(s, i) < 0 || !rs_skeleton_is_work(s, i))) continue;
             uint32_t moment = (e->node_base[k] + i) << 1 | 1;
             end_later(moment, rs_moment_time(t, moment), &best, &latest);
         }

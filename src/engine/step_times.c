@@ -13,7 +13,7 @@ static void first_starts(const rs_skeleton *s, int64_t *starts)
 {
     for (size_t i = 0; i < s->n_lanes; i++) starts[i] = INT64_MAX;
     for (uint32_t i = 0; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && s->step[i] == 0 &&
+        if (rs_skeleton_is_work(s, i) && rs_skeleton_step_of(s, i) == 0 &&
             rs_skeleton_time(s, i) < starts[rs_skeleton_at(s, i)->lane])
             starts[rs_skeleton_at(s, i)->lane] = rs_skeleton_time(s, i);
 }
@@ -24,8 +24,8 @@ static void last_before(const rs_skeleton *s, const int64_t *starts, uint32_t *l
     for (size_t i = 0; i < s->n_lanes; i++) last[i] = RS_NO_NODE;
     for (uint32_t i = 0; i < s->n; i++) {
         uint16_t lane = rs_skeleton_at(s, i)->lane;
-        if (!rs_skeleton_is_work(s, i) || s->step[i] >= 0 || rs_skeleton_time(s, i) >= starts[lane] ||
-            starts[lane] == INT64_MAX)
+        if (!rs_skeleton_is_work(s, i) || rs_skeleton_step_of(s, i) >= 0 ||
+            rs_skeleton_time(s, i) >= starts[lane] || starts[lane] == INT64_MAX)
             continue;
         if (last[lane] == RS_NO_NODE || rs_skeleton_end(s, i) > rs_skeleton_end(s, last[lane]))
             last[lane] = i;
@@ -87,9 +87,9 @@ void rs_engine_step_ends(const rs_engine *e, const rs_times *t, int64_t *ends)
         for (size_t k = 0; k < s->n_steps; k++)
             end[k] = rs_add_sat(rs_times_end(t, base + s->steps[k].last), s->steps[k].tail);
         for (uint32_t i = 0; i < s->n; i++) {
-            if (!rs_skeleton_is_work(s, i) || s->step[i] < 0) continue;
-            int64_t over = rs_times_end(t, base + i);
-            if (over > end[s->step[i]]) end[s->step[i]] = over;
+            const int32_t step = e->kind[base + i] & RS_ENGINE_WORK ? rs_skeleton_step_of(s, i) : -1;
+            const int64_t over = step < 0 ? INT64_MIN : rs_times_end_of(e, t, r, i);
+            if (step >= 0 && over > end[step]) end[step] = over;
         }
         int64_t before = s->n_steps ? rs_engine_begin(e, t, r, NULL) : 0;
         for (size_t k = 0; k < s->n_steps; before = end[k++])
@@ -106,10 +106,11 @@ uint32_t rs_engine_step_moment(const rs_engine *e, const rs_times *t, size_t ran
     int64_t end = rs_add_sat(rs_moment_time(t, moment), s->steps[place].tail);
     *tail = s->steps[place].tail;
     for (uint32_t i = 0; i < s->n; i++) {
-        if (!rs_skeleton_is_work(s, i) || s->step[i] != (int64_t)place || rs_times_end(t, base + i) <= end)
+        if (!(e->kind[base + i] & RS_ENGINE_WORK) || rs_skeleton_step_of(s, i) != (int64_t)place ||
+            rs_times_end_of(e, t, rank, i) <= end)
             continue;
         moment = (base + i) << 1 | 1;
-        end = rs_times_end(t, base + i);
+        end = rs_times_end_of(e, t, rank, i);
         *tail = 0;
     }
     return moment;

@@ -309,8 +309,8 @@ static bool add_work(collector *c, const rs_one_run *run)
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (s->step[i] < 0) continue;
-            const rs_run_step *step = rs_run_step_of(run, s->steps[s->step[i]].number);
+            if (rs_skeleton_step_of(s, i) < 0) continue;
+            const rs_run_step *step = rs_run_step_of(run, s->steps[rs_skeleton_step_of(s, i)].number);
             if (!step || step->phase != RS_RUN_SETTLED) continue;
             uint32_t node = e->node_base[r] + i;
             for (uint32_t end = 0; end <= rs_skeleton_is_work(s, i); end++) {

@@ -75,7 +75,7 @@ static bool find_edge(swapper *x, size_t rank, uint32_t local, uint32_t k)
         return find_row(x, rank, local, (rs_part)rs_edge_part(s, k), &x->by_edge[x->edge]);
     x->by_edge[x->edge] = NO_ROW;
     int64_t ns = x->run->replayed.recorded.edge[x->edge], from;
-    from = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), e->coll.shift[rank]);
+    from = rs_add_sat(rs_skeleton_source_time(s, rs_edge_source(s, k)), e->coll.shift[rank]);
     return ns <= 0 ||
            rs_replay_run_split(x->run, e->node_base[rank] + local, rs_add_sat(from, ns), ns, add_piece, x);
 }
@@ -95,7 +95,9 @@ static bool find_rows(swapper *x)
                 uint32_t meeting = e->meeting_of[rs_engine_member(e, node)];
                 if (x->by_meeting[meeting] == NO_ROW) x->by_meeting[meeting] = *row;
             }
-            for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++) ok = find_edge(x, r, i, k);
+            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); ok && k < k_end;
+                 k++)
+                ok = find_edge(x, r, i, k);
         }
         for (size_t i = 0; ok && i < e->n_added; i++) {
             uint32_t target = e->added[i].target;

@@ -131,11 +131,12 @@ int64_t rs_judged_loader_time(const rs_judged *job, size_t rank, int64_t *by_ste
     const int64_t *recorded = job->recorded->edge + job->engine->edge_base[rank];
     int64_t sum = 0;
     for (uint32_t i = 0; i < s->n; i++)
-        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
             if (rs_edge_part(s, k) != RS_PART_LOADER || recorded[k] <= 0) continue;
             sum = rs_add_sat(sum, recorded[k]);
-            if (by_step && s->step[i] >= 0)
-                by_step[s->step[i]] = rs_add_sat(by_step[s->step[i]], recorded[k]);
+            if (by_step && rs_skeleton_step_of(s, i) >= 0)
+                by_step[rs_skeleton_step_of(s, i)] =
+                    rs_add_sat(by_step[rs_skeleton_step_of(s, i)], recorded[k]);
         }
     return sum;
 }
@@ -143,10 +144,10 @@ int64_t rs_judged_loader_time(const rs_judged *job, size_t rank, int64_t *by_ste
 int64_t rs_judged_host_time(const rs_judged *job, size_t rank, uint32_t i)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
-    if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1] ||
-        rs_edge_part(s, s->first[i]) != RS_PART_HOST)
+    if (rs_skeleton_is_work(s, i) || rs_skeleton_first(s, i) == rs_skeleton_first(s, i + 1) ||
+        rs_edge_part(s, rs_skeleton_first(s, i)) != RS_PART_HOST)
         return 0;
-    int64_t ns = job->recorded->edge[job->engine->edge_base[rank] + s->first[i]];
+    int64_t ns = job->recorded->edge[job->engine->edge_base[rank] + rs_skeleton_first(s, i)];
     return ns == RS_NO_EDGE || ns < 0 ? 0 : ns;
 }
 

@@ -64,7 +64,7 @@ static double in_steps(const rs_judged *job)
         int64_t from = s->n_steps ? s->steps[0].start : s->start,
                 to = s->n_steps ? s->steps[s->n_steps - 1].end : s->end;
         for (uint32_t i = 1; i < s->n; i++) {
-            uint32_t k = s->first[i];
+            uint32_t k = rs_skeleton_first(s, i);
             int64_t time = rs_skeleton_time(s, i), weight = job->recorded->edge[e->edge_base[r] + k];
             bool host = !rs_skeleton_is_work(s, i) && rs_edge_part(s, k) == RS_PART_HOST;
             if (host && time >= from && time <= to && weight > RS_HOST_GAP) ns += (double)weight;

@@ -44,9 +44,10 @@ static bool is_copy(const rs_skeleton *s, uint32_t i, const char *way)
 static bool is_received(const rs_skeleton *s, uint32_t work)
 {
     if (rs_skeleton_at(s, work)->part == RS_PART_TRANSFER) return true;
-    for (uint32_t k = s->first[work]; k < s->first[work + 1]; k++) {
-        uint32_t from = s->source[k] >> 1;
-        if ((s->source[k] & 1) && is_work(s, from) && rs_skeleton_at(s, from)->part == RS_PART_TRANSFER)
+    for (uint32_t k = rs_skeleton_first(s, work), k_end = rs_skeleton_first(s, work + 1); k < k_end; k++) {
+        uint32_t from = rs_edge_source(s, k) >> 1;
+        if ((rs_edge_source(s, k) & 1) && is_work(s, from) &&
+            rs_skeleton_at(s, from)->part == RS_PART_TRANSFER)
             return true;
     }
     return false;
@@ -56,8 +57,8 @@ static bool is_received(const rs_skeleton *s, uint32_t work)
 static uint32_t awaited(const rs_skeleton *s, uint32_t point)
 {
     if (is_work(s, point)) return 0;
-    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
-        if (rs_edge_cost(s, k) == RS_COST_ANSWER) return s->source[k] >> 1;
+    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
+        if (rs_edge_cost(s, k) == RS_COST_ANSWER) return rs_edge_source(s, k) >> 1;
     return 0;
 }
 
@@ -67,8 +68,8 @@ static double loads_of(const rs_engine *e)
     const rs_skeleton *s = e->ranks[0];
     size_t n = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        n += s->step[i] >= 0 && s->first[i] < s->first[i + 1] &&
-             rs_edge_part(s, s->first[i]) == RS_PART_LOADER;
+        n += rs_skeleton_step_of(s, i) >= 0 && rs_skeleton_first(s, i) < rs_skeleton_first(s, i + 1) &&
+             rs_edge_part(s, rs_skeleton_first(s, i)) == RS_PART_LOADER;
     double loads = s->n_steps ? (double)n / (double)s->n_steps : 1;
     return loads > 1 ? loads : 1;
 }
@@ -91,18 +92,20 @@ static bool allocates(const char *name)
 static int64_t call_time(const rs_skeleton *s, uint32_t point)
 {
     int64_t before = rs_skeleton_time(s, point);
-    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
-        if (rs_edge_cost(s, k) != RS_COST_ANSWER && !is_work(s, s->source[k] >> 1) && s->source[k] >> 1)
-            before = rs_skeleton_source_time(s, s->source[k]);
+    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
+        if (rs_edge_cost(s, k) != RS_COST_ANSWER && !is_work(s, rs_edge_source(s, k) >> 1) &&
+            rs_edge_source(s, k) >> 1)
+            before = rs_skeleton_source_time(s, rs_edge_source(s, k));
     return rs_sub_sat(rs_skeleton_time(s, point), before);
 }
 
 /* When a piece of work was launched; where that is not known, when it starts. */
 static int64_t launch_of(const rs_skeleton *s, uint32_t work)
 {
-    for (uint32_t k = s->first[work]; k < s->first[work + 1]; k++)
-        if (rs_edge_cost(s, k) < RS_COST_STREAM && s->source[k] >> 1 && !is_work(s, s->source[k] >> 1))
-            return rs_skeleton_source_time(s, s->source[k]);
+    for (uint32_t k = rs_skeleton_first(s, work), k_end = rs_skeleton_first(s, work + 1); k < k_end; k++)
+        if (rs_edge_cost(s, k) < RS_COST_STREAM && rs_edge_source(s, k) >> 1 &&
+            !is_work(s, rs_edge_source(s, k) >> 1))
+            return rs_skeleton_source_time(s, rs_edge_source(s, k));
     return rs_skeleton_time(s, work);
 }
 
@@ -113,9 +116,10 @@ static int64_t *list_next(const rs_skeleton *s)
     int64_t *next = rs_malloc((s->n + 1) * sizeof *next);
     for (uint32_t i = 0; next && i < s->n; i++) next[i] = INT64_MAX;
     for (uint32_t i = 1; next && i < s->n; i++)
-        for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
+             is_work(s, i) && k < k_end; k++)
             if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
-                next[s->source[k] >> 1] = launch_of(s, i);
+                next[rs_edge_source(s, k) >> 1] = launch_of(s, i);
     return next;
 }
 
@@ -142,7 +146,7 @@ rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_cand
         if (!next) return rs_fail_nomem(err, "diagnose");
         for (uint32_t i = 1; i < s->n; i++) {
             uint32_t source = awaited(s, i);
-            if (!source || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER ||
+            if (!source || rs_edge_cost(s, rs_skeleton_first(s, i)) != RS_COST_ANSWER ||
                 is_copy(s, source, FROM_PAGEABLE))
                 continue;
             /* what is read back is waited for in several calls, so the copy names them */
@@ -185,8 +189,9 @@ typedef struct behind {
 static void mark_launches(const rs_skeleton *s, uint8_t *launches)
 {
     for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
-            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
+             is_work(s, i) && k < k_end; k++)
+            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[rs_edge_source(s, k) >> 1] = 1;
 }
 
 static rs_status look_behind(const rs_judged *job, size_t rank, behind *b, rs_error *err)
@@ -358,16 +363,18 @@ static stretch *list_stretches(const rs_judged *job, size_t *n)
         for (uint32_t i = 1; ok && i < s->n; i++) {
             const uint32_t text = rs_skeleton_at(s, i)->name;
             const uint64_t name = text == RS_NO_STRING ? 0 : names[text] | 1;
-            for (uint32_t k = s->first[i]; ok && s->step[i] >= 0 && k < s->first[i + 1]; k++) {
+            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
+                 ok && rs_skeleton_step_of(s, i) >= 0 && k < k_end; k++) {
                 bool call = is_work(s, i) && rs_edge_cost(s, k) < RS_COST_INSIDE;
                 bool host = !is_work(s, i) && rs_edge_part(s, k) == RS_PART_HOST &&
                             rs_edge_cost(s, k) >= RS_COST_CALL;
                 if ((!call && !host) || weight[k] == RS_NO_EDGE) continue;
-                int64_t ns = call ? s->base[k] : weight[k];
-                bool compared = host && k == s->first[i] && peers[k] != RS_NO_EDGE;
-                ok = add_stretch(&all, n, &capacity,
-                                 (stretch){ns, compared ? peers[k] : ns,
-                                           compared && peers[k] == ns ? name : 0, r, i, s->step[i]});
+                int64_t ns = call ? rs_edge_base(s, k) : weight[k];
+                bool compared = host && k == rs_skeleton_first(s, i) && peers[k] != RS_NO_EDGE;
+                ok =
+                    add_stretch(&all, n, &capacity,
+                                (stretch){ns, compared ? peers[k] : ns, compared && peers[k] == ns ? name : 0,
+                                          r, i, rs_skeleton_step_of(s, i)});
             }
         }
     }
@@ -550,9 +557,9 @@ static int64_t allocating_time(const rs_judged *job, size_t r, const uint8_t *is
                                uint32_t *name)
 {
     const rs_skeleton *s = job->engine->ranks[r];
-    bool waits = awaited(s, i) && rs_edge_cost(s, s->first[i]) == RS_COST_ANSWER;
+    bool waits = awaited(s, i) && rs_edge_cost(s, rs_skeleton_first(s, i)) == RS_COST_ANSWER;
     *name = waits ? rs_skeleton_at(s, i)->name : rs_skeleton_at(s, i)->operator_name;
-    if (s->step[i] < 0 || *name >= s->pool.strings.n || !is_such[*name]) return 0;
+    if (rs_skeleton_step_of(s, i) < 0 || *name >= s->pool.strings.n || !is_such[*name]) return 0;
     return waits ? call_time(s, i) : rs_judged_host_time(job, r, i);
 }
 

@@ -21,10 +21,10 @@ static double launch_waits(const rs_judged *job, size_t rank)
     const int64_t *recorded = job->recorded->edge + job->engine->edge_base[rank];
     int64_t first = 0, until = INT64_MIN, sum = 0;
     for (uint32_t i = 1; i < s->n; i++) {
-        if (!rs_skeleton_is_work(s, i) || (s->n_steps && s->step[i] < 0)) continue;
+        if (!rs_skeleton_is_work(s, i) || (s->n_steps && rs_skeleton_step_of(s, i) < 0)) continue;
         const int64_t start = rs_skeleton_time(s, i), end = rs_skeleton_end(s, i);
-        const uint32_t edge = s->first[i];
-        const bool launched = edge < s->first[i + 1] && rs_edge_cost(s, edge) < RS_COST_STREAM &&
+        const uint32_t edge = rs_skeleton_first(s, i);
+        const bool launched = edge < rs_skeleton_first(s, i + 1) && rs_edge_cost(s, edge) < RS_COST_STREAM &&
                               rs_edit_graph_takes(s, edge, recorded[edge]);
         if (until == INT64_MIN)
             first = start;
@@ -132,9 +132,9 @@ static uint8_t can_fuse(const rs_skeleton *s, uint32_t i, uint8_t *known)
 /* The work before it on its stream, as far as the graph knows; 0: none. */
 static uint32_t neighbour_before(const rs_skeleton *s, uint32_t i)
 {
-    for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
+    for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++)
         if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
-            return s->source[k] >> 1;
+            return rs_edge_source(s, k) >> 1;
     return 0;
 }
 

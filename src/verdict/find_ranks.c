@@ -323,8 +323,9 @@ static rs_status find_place(const rs_judged *job, const rs_level *x, size_t r, i
     if (!usual) return rs_fail_nomem(err, "diagnose");
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 1; i < s->n; i++) {
-            int64_t own = rs_judged_host_time(job, r, i), other = own > 0 ? peers[s->first[i]] : 0;
-            if (own <= 0 || other == RS_NO_EDGE || (s->n_steps && s->step[i] < 0)) continue;
+            int64_t own = rs_judged_host_time(job, r, i),
+                    other = own > 0 ? peers[rs_skeleton_first(s, i)] : 0;
+            if (own <= 0 || other == RS_NO_EDGE || (s->n_steps && rs_skeleton_step_of(s, i) < 0)) continue;
             if (other < 0) other = 0;
             if (!pass && other > own / 2 && own > *longer) *longer = own;
             if (!pass || own <= *longer) continue;
@@ -532,7 +533,7 @@ static double computation_of(const rs_judged *job, size_t rank)
     bool on_host = rs_judged_on_host(job);
     double sum = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        if (!s->n_steps || s->step[i] >= 0) sum += (double)computed(job, rank, i, on_host);
+        if (!s->n_steps || rs_skeleton_step_of(s, i) >= 0) sum += (double)computed(job, rank, i, on_host);
     return sum / (double)rs_judged_steps(job->engine, rank);
 }
 

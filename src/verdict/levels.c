@@ -66,9 +66,9 @@ static void add_computation(adding *a, size_t rank)
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t node = job->engine->node_base[rank] + i;
         if (!job->reference->shared[node] || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE ||
-            (s->n_steps && s->step[i] < 0))
+            (s->n_steps && rs_skeleton_step_of(s, i) < 0))
             continue;
-        add(a, s->step[i], job->recorded->work[node], job->reference->repair.work[node]);
+        add(a, rs_skeleton_step_of(s, i), job->recorded->work[node], job->reference->repair.work[node]);
     }
 }
 
@@ -80,12 +80,13 @@ static void add_host_time(adding *a, size_t rank)
     const rs_engine *e = job->engine;
     const rs_skeleton *s = e->ranks[rank];
     for (uint32_t i = 1; i < s->n; i++) {
-        uint32_t edge = e->edge_base[rank] + s->first[i];
-        if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
+        uint32_t edge = e->edge_base[rank] + rs_skeleton_first(s, i);
+        if (rs_skeleton_is_work(s, i) || rs_skeleton_first(s, i) == rs_skeleton_first(s, i + 1)) continue;
         if (!s->comm->on_host && !job->reference->shared[e->node_base[rank] + i]) continue;
         int64_t own = job->recorded->edge[edge], usual = job->reference->repair.edge[edge];
-        if (rs_edge_part(s, s->first[i]) == RS_PART_HOST && own != RS_NO_EDGE && usual != RS_NO_EDGE)
-            add(a, s->step[i], own, usual);
+        if (rs_edge_part(s, rs_skeleton_first(s, i)) == RS_PART_HOST && own != RS_NO_EDGE &&
+            usual != RS_NO_EDGE)
+            add(a, rs_skeleton_step_of(s, i), own, usual);
     }
 }
 
@@ -111,9 +112,10 @@ static rs_status take_medians(const rs_judged *job, size_t rank, double *step, r
     size_t n = 0;
     if (!all) return rs_fail_nomem(err, "diagnose");
     for (uint32_t i = 1; i < s->n; i++) {
-        int64_t own = rs_judged_host_time(job, rank, i), usual = own > 0 ? repair[s->first[i]] : 0;
-        if (s->step[i] >= 0 && usual > 0)
-            all[n++] = (ratio){(double)own / (double)usual, (double)usual, s->step[i]};
+        int64_t own = rs_judged_host_time(job, rank, i),
+                usual = own > 0 ? repair[rs_skeleton_first(s, i)] : 0;
+        if (rs_skeleton_step_of(s, i) >= 0 && usual > 0)
+            all[n++] = (ratio){(double)own / (double)usual, (double)usual, rs_skeleton_step_of(s, i)};
     }
     if (n) qsort(all, n, sizeof *all, by_step);
     for (size_t i = 0, k; i < n; i = k) {
@@ -300,7 +302,7 @@ static rs_status list_stretches(const rs_judged *job, stretches *out, rs_error *
         for (uint32_t i = 1; ok && i < s->n; i++) {
             const int64_t ns = rs_judged_host_time(job, r, i);
             const uint32_t name = rs_skeleton_at(s, i)->name;
-            if (ns <= 0 || name == RS_NO_STRING || s->step[i] < 0) continue;
+            if (ns <= 0 || name == RS_NO_STRING || rs_skeleton_step_of(s, i) < 0) continue;
             out->by_name[out->n] = (rs_keyed){(int64_t)names[name], (uint32_t)out->n};
             out->rank[out->n] = r;
             out->ns[out->n++] = ns;

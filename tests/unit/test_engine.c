@@ -438,7 +438,8 @@ static void test_many_edges(void **state)
     assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
     uint32_t most = 0;
     for (size_t i = 0; i < s->n; i++)
-        if (s->first[i + 1] - s->first[i] > most) most = s->first[i + 1] - s->first[i];
+        if (rs_skeleton_first(s, i + 1) - rs_skeleton_first(s, i) > most)
+            most = rs_skeleton_first(s, i + 1) - rs_skeleton_first(s, i);
     assert_true(most > 255);
     rs_trace_clear(&trace);
     rs_events_free(b.e);
@@ -452,17 +453,17 @@ static void test_many_edges(void **state)
     rs_times t;
     uint32_t wide = 0;
     size_t n_far = 0;
-    while (s->first[wide + 1] - s->first[wide] < most) wide++;
+    while (rs_skeleton_first(s, wide + 1) - rs_skeleton_first(s, wide) < most) wide++;
     assert_int_equal(rs_engine_join(ranks, 1, &how, &lean, NULL), RS_OK);
     assert_int_equal(rs_weights_recorded(&lean, RS_EDGES_ALL, &w, NULL), RS_OK);
     assert_int_equal(rs_weights_spread_work(&lean, &w, NULL), RS_OK);
-    for (uint32_t k = s->first[wide]; k < s->first[wide + 1]; k++) {
-        uint32_t source = s->source[k] >> 1;
+    for (uint32_t k = rs_skeleton_first(s, wide), k_end = rs_skeleton_first(s, wide + 1); k < k_end; k++) {
+        uint32_t source = rs_edge_source(s, k) >> 1;
         int64_t was = w.work[source];
         j.w.work[source] = w.work[source] = 100000 * US;
         assert_same_replay(&j.e, &j.w, &lean, &w);
         assert_int_equal(rs_engine_replay(&lean, &w, &t, NULL), RS_OK);
-        n_far += rs_times_cause(&t, 0, wide) > s->first[wide] + 255;
+        n_far += rs_times_cause(&t, 0, wide) > rs_skeleton_first(s, wide) + 255;
         rs_times_clear(&t);
         j.w.work[source] = w.work[source] = was;
     }
@@ -491,7 +492,8 @@ static void test_far_times(void **state)
     assert_true(s->n > 2 << RS_SKELETON_BLOCK);
     assert_true(s->n_far > 0);
     for (size_t i = 1; i < s->n; i++) { /* of what is no call's end */
-        if (rs_skeleton_is_work(s, i)) assert_int_equal(rs_skeleton_time(s, i), b.e->start[s->row[i]]);
+        if (rs_skeleton_is_work(s, i))
+            assert_int_equal(rs_skeleton_time(s, i), b.e->start[rs_skeleton_row(s, i)]);
     }
     rs_trace_clear(&trace);
     rs_events_free(b.e);
@@ -566,7 +568,8 @@ static void test_room_on_the_device(void **state)
     for (size_t i = 0; i < j.e.n_added; i++) {
         uint32_t source = j.e.added[i].source;
         w.work[source] = 1;
-        for (uint32_t k = j.ranks[0]->first[source]; k < j.ranks[0]->first[source + 1]; k++)
+        for (uint32_t k = rs_skeleton_first(j.ranks[0], source);
+             k < rs_skeleton_first(j.ranks[0], source + 1); k++)
             w.edge[k] += 500 * US;
     }
     assert_int_equal(rs_engine_replay_again(&j.e, &w, &t, NULL), RS_OK);
@@ -1263,7 +1266,7 @@ static void test_busy(void **state)
     j.t.start[a] = begin - 60 * US;
     j.t.end[a] = j.t.end[b] = begin + 40 * US;
     assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 110) * US);
-    j.ranks[0]->step[b] = -1; /* what ends after the steps is not theirs */
+    j.e.copies[0].step.spread[b] = 0; /* what ends after the steps is not theirs */
     j.t.end[b] = begin + 1000000 * US;
     assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 110) * US);
     close_job(&j);
@@ -1377,7 +1380,7 @@ static void check_balanced_steps(void)
         for (uint32_t i = 0; i < j.ranks[r]->n; i++)
             if (rs_skeleton_is_work(j.ranks[r], i) && j.w.work[j.e.node_base[r] + i] != 100 * US)
                 assert_int_equal(j.w.work[j.e.node_base[r] + i],
-                                 j.ranks[r]->step[i] < 2 ? 150 * US : 350 * US);
+                                 rs_skeleton_step_of(j.ranks[r], i) < 2 ? 150 * US : 350 * US);
     assert_int_equal(n, 2 * 2 * STEPS);
     rs_what_if_clear(&q);
     close_job(&j);
@@ -1402,7 +1405,7 @@ static void test_load_and_chance(void **state)
         for (uint32_t i = 1; i < j.ranks[r]->n; i++) {
             if (!rs_skeleton_is_work(j.ranks[r], i)) continue;
             const char *name = rs_pool_text(&j.ranks[r]->pool, rs_skeleton_at(j.ranks[r], i)->name);
-            const int32_t step = j.ranks[r]->step[i];
+            const int32_t step = rs_skeleton_step_of(j.ranks[r], i);
             int64_t ns = by_chance(r, step, i) * US;
             if (r == 1 && strcmp(name, "d_gelu") == 0) ns *= 2;              /* lasting */
             if (strcmp(name, "norm") == 0 && r == (size_t)step % 3) ns *= 2; /* moving */
@@ -1416,14 +1419,14 @@ static void test_load_and_chance(void **state)
             if (!rs_skeleton_is_work(j.ranks[r], i)) continue;
             const char *name = rs_pool_text(&j.ranks[r]->pool, rs_skeleton_at(j.ranks[r], i)->name);
             const int64_t now = j.w.work[j.e.node_base[r] + i],
-                          own = by_chance(r, j.ranks[r]->step[i], i) * US;
+                          own = by_chance(r, rs_skeleton_step_of(j.ranks[r], i), i) * US;
             const bool loaded = strcmp(name, "d_gelu") == 0 || strcmp(name, "norm") == 0;
             /* a third of all that is done twice is each rank's */
             const double even = (double)own * (loaded ? 4.0 / 3 : 1);
             assert_true(fabs((double)now / even - 1) < 0.05);
             if (r == 0 || strcmp(name, "gemm") != 0) continue;
             kept += fabs((double)(now - j.w.work[j.e.node_base[r - 1] + i]));
-            before += fabs((double)(own - by_chance(r - 1, j.ranks[r]->step[i], i) * US));
+            before += fabs((double)(own - by_chance(r - 1, rs_skeleton_step_of(j.ranks[r], i), i) * US));
         }
     assert_true(kept > 0.7 * before);
     rs_what_if_clear(&q);
@@ -1690,10 +1693,10 @@ static int64_t start_under_overlap(const piece *work, size_t n_pieces, size_t as
             base = i;
     assert_int_not_equal(base, 0);
     for (size_t i = 0; i < s->n_comm; i++)
-        if (s->step[s->comm_node[i]] == 1 && seen++ == which)
+        if (rs_skeleton_step_of(s, s->comm_node[i]) == 1 && seen++ == which)
             out = work[as_recorded].start + (t.start[s->comm_node[i]] - t.start[base]) / US;
     for (uint32_t i = 1; which == OPTIMIZER && i < s->n; i++)
-        if (s->step[i] == 1 && rs_skeleton_is_work(s, i) &&
+        if (rs_skeleton_step_of(s, i) == 1 && rs_skeleton_is_work(s, i) &&
             strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), "multi_tensor_apply_kernel") == 0)
             out = work[as_recorded].start + (t.start[i] - t.start[base]) / US;
     rs_times_clear(&t);

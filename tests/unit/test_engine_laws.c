@@ -493,8 +493,9 @@ static void check_experts(const exchanges *x, int n, const double *const wanted[
                     assert_int_equal(w.work[node], j.w.work[node]);
                     continue;
                 }
-                const bool kept = x->open && s->step[i] == STEPS - 1;
-                const double us = (kept ? (double)x->load[r] : wanted[end][r]) + 10 * s->step[i];
+                const bool kept = x->open && rs_skeleton_step_of(s, i) == STEPS - 1;
+                const double us =
+                    (kept ? (double)x->load[r] : wanted[end][r]) + 10 * rs_skeleton_step_of(s, i);
                 assert_in_range(w.work[node] + 1, (int64_t)(us * US / 2), (int64_t)(us * US / 2) + 2);
                 seen++;
             }

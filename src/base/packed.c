@@ -1,0 +1,109 @@
+#include "base/packed.h"
+
+enum { IN_BLOCK = 1 << RS_PACKED_BLOCK, MOST_BITS = 32, SPARE = 8 };
+
+static bool check(const void *value)
+{
+    const rs_packed *p = value;
+    if (p->n_blocks < 1 || p->blocks[0].at != 0) return false;
+    for (size_t i = 1; i < p->n_blocks; i++)
+        if (p->blocks[i].at < p->blocks[i - 1].at || p->blocks[i].at - p->blocks[i - 1].at > MOST_BITS)
+            return false;
+    return p->n_bytes == ((size_t)p->blocks[p->n_blocks - 1].at << 3) + SPARE;
+}
+
+static const rs_field block_fields[] = {RS_FIELDS(rs_packed_block, least, at)};
+static const rs_layout block_layout = RS_LAYOUT(rs_packed_block, block_fields);
+
+static const rs_field fields[] = {RS_FIELD_LIST(rs_packed, blocks, n_blocks, &block_layout),
+                                  RS_FIELD_TEXT_N(rs_packed, bytes, n_bytes)};
+const rs_layout rs_packed_layout = RS_LAYOUT_CHECKED(rs_packed, fields, check);
+
+void rs_packed_clear(rs_packed *p)
+{
+    rs_free_all(p->blocks, p->bytes, p->spread);
+    *p = (rs_packed){0};
+}
+
+bool rs_packed_spread(const rs_packed *p, size_t n, rs_packed *out)
+{
+    uint32_t *spread = rs_malloc((n + 1) * sizeof *spread);
+    for (size_t i = 0; spread && i < n; i++) spread[i] = rs_packed_at(p, i);
+    *out = *p;
+    out->spread = spread;
+    return spread != NULL;
+}
+
+static uint32_t bits_of(uint32_t most)
+{
+    return most ? 32 - (uint32_t)__builtin_clz(most) : 0;
+}
+
+static inline void put_word(uint64_t word, unsigned char *out)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    memcpy(out, &word, sizeof word);
+}
+
+/* The bits of a block's numbers into whole eights of bytes. */
+static void put_block(const rs_bit_packer *p, uint32_t least, uint32_t bits, unsigned char *out)
+{
+    uint64_t word = 0;
+    uint32_t used = 0;
+    for (size_t i = 0; i < IN_BLOCK && bits; i++) {
+        const uint64_t value = i < p->n_waiting ? p->waiting[i] - least : 0;
+        word |= value << used;
+        used += bits;
+        if (used < 64) continue;
+        put_word(word, out);
+        out += sizeof word;
+        used -= 64;
+        word = used ? value >> (bits - used) : 0;
+    }
+}
+
+void rs_bit_packer_flush(rs_bit_packer *p)
+{
+    rs_packed *to = p->to;
+    uint32_t least = UINT32_MAX, most = 0;
+    if (!p->n_waiting || p->failed) {
+        p->n_waiting = 0;
+        return;
+    }
+    for (size_t i = 0; i < p->n_waiting; i++) {
+        if (p->waiting[i] < least) least = p->waiting[i];
+        if (p->waiting[i] > most) most = p->waiting[i];
+    }
+    const uint32_t bits = bits_of(most - least), at = to->n_blocks ? to->blocks[to->n_blocks - 1].at : 0;
+    p->failed = at > UINT32_MAX - bits ||
+                !rs_grow((void **)&to->blocks, &p->blocks_capacity, to->n_blocks + 2, sizeof *to->blocks) ||
+                !rs_grow((void **)&to->bytes, &p->bytes_capacity, (((size_t)at + bits) << 3) + SPARE, 1);
+    if (!p->failed) {
+        put_block(p, least, bits, (unsigned char *)to->bytes + ((size_t)at << 3));
+        if (!to->n_blocks) to->n_blocks = 1;
+        to->blocks[to->n_blocks - 1] = (rs_packed_block){least, at};
+        to->blocks[to->n_blocks++] = (rs_packed_block){0, at + bits};
+    }
+    p->n_waiting = 0;
+}
+
+bool rs_bit_packer_end(rs_bit_packer *p)
+{
+    rs_packed *to = p->to;
+    rs_bit_packer_flush(p);
+    if (!to->n_blocks && !p->failed) {
+        p->failed = !rs_grow((void **)&to->blocks, &p->blocks_capacity, 1, sizeof *to->blocks) ||
+                    !rs_grow((void **)&to->bytes, &p->bytes_capacity, SPARE, 1);
+        if (!p->failed) to->blocks[to->n_blocks++] = (rs_packed_block){0};
+    }
+    if (p->failed) return false;
+    to->n_bytes = ((size_t)to->blocks[to->n_blocks - 1].at << 3) + SPARE;
+    memset(to->bytes + to->n_bytes - SPARE, 0, SPARE);
+    rs_packed_block *blocks = rs_realloc(to->blocks, to->n_blocks * sizeof *blocks);
+    if (blocks) to->blocks = blocks;
+    char *bytes = rs_realloc(to->bytes, to->n_bytes);
+    if (bytes) to->bytes = bytes;
+    return true;
+}
