@@ -4,6 +4,7 @@
  * place in all steps (a hot expert), and what its kernels of one name have more to do in that step (long sequences). The rest is chance:
  * caches, clocks, neighbours. It stays where load is even, and ranks that meet wait for the unlucky one of each meeting. So even load takes
  * the former two away, as far as they exceed chance. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -93,13 +94,14 @@ static double mean_of(const evener *v, size_t n)
     return sum / (double)n;
 }
 
-/* How much of what ranks differ by is load: what chance leaves of it. within: the variance by chance of one measurement; each of the n
- * that differ is the mean of so many; between: their variance. */
+/* How much of what ranks differ by is load, so that what is left of it varies as chance alone does: a rank's own part of it is not known, and
+ * the best guess of it (1 - by_chance / between) would take the chance away, too. within: the variance by chance of one measurement; each of
+ * the n that differ is the mean of so many; between: their variance. */
 static double load_share(double within, double measured, double between)
 {
     if (!(within > 0) || !(measured > 0)) return 1;
     const double by_chance = within / measured;
-    return between > by_chance ? 1 - by_chance / between : 0;
+    return between > by_chance ? 1 - sqrt(by_chance / between) : 0;
 }
 
 static void add_lasting(evener *v, size_t from, size_t to, uint32_t place)

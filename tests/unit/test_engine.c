@@ -1414,6 +1414,7 @@ static void test_load_and_chance(void **state)
     assert_int_equal(rs_what_if_parse("balanced", &q, NULL), RS_OK);
     assert_int_equal(rs_what_if_apply(&q, &j.e, &j.roles, j.rank_of, &j.w, &n, NULL), RS_OK);
     double kept = 0, before = 0;
+    double norms[2][3][STEPS] = {{{0}}}, ranks_differ[2] = {0}; /* by chance alone, and with even load */
     for (size_t r = 0; r < j.n; r++)
         for (uint32_t i = 1; i < j.ranks[r]->n; i++) {
             if (!rs_skeleton_is_work(j.ranks[r], i)) continue;
@@ -1424,11 +1425,21 @@ static void test_load_and_chance(void **state)
             /* a third of all that is done twice is each rank's */
             const double even = (double)own * (loaded ? 4.0 / 3 : 1);
             assert_true(fabs((double)now / even - 1) < 0.05);
+            for (int k = 0; strcmp(name, "norm") == 0 && k < 2; k++)
+                norms[k][r][rs_skeleton_step_of(j.ranks[r], i)] += k ? (double)now : (double)own * 4.0 / 3;
             if (r == 0 || strcmp(name, "gemm") != 0) continue;
             kept += fabs((double)(now - j.w.work[j.e.node_base[r - 1] + i]));
             before += fabs((double)(own - by_chance(r - 1, rs_skeleton_step_of(j.ranks[r], i), i) * US));
         }
     assert_true(kept > 0.7 * before);
+    /* what a rank's kernels of a name have in common by chance in a step stays as large, too */
+    for (int k = 0; k < 2; k++)
+        for (int step = 0; step < STEPS; step++) {
+            const double *of[3] = {&norms[k][0][step], &norms[k][1][step], &norms[k][2][step]};
+            const double mean = (*of[0] + *of[1] + *of[2]) / 3;
+            for (int r = 0; r < 3; r++) ranks_differ[k] += (*of[r] / mean - 1) * (*of[r] / mean - 1);
+        }
+    assert_true(ranks_differ[1] > 0.4 * ranks_differ[0] && ranks_differ[1] < 2.5 * ranks_differ[0]);
     rs_what_if_clear(&q);
     close_job(&j);
 }
