@@ -399,13 +399,18 @@ await group('the keyboard alone, dark, narrow', async () => {
     const unnamed = await page.locator('button, input, textarea, canvas').evaluateAll((all) =>
         all.filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length)).map((e) => e.outerHTML.slice(0, 120)));
     check('everything has a name', unnamed.length === 0, unnamed);
+    // The middle one of some frames: other work on the machine delays all of them at times, so they may be drawn again. bench/view.py measures.
+    const middle = await until(async () => {
+        await page.evaluate(() => performance.clearMeasures('map'));
+        for (const key of 'wfwfwfwf') await page.keyboard.press(key);
+        const frames = await page.evaluate(() => performance.getEntriesByName('map').map((m) => m.duration).sort((a, b) => a - b));
+        return frames[frames.length >> 1];
+    }, (ms) => ms < 50);
+    check('a frame is drawn in 50 ms', middle < 50, middle);
     await page.setViewportSize({ width: 400, height: 800 });
     const wide = await until(() => page.evaluate(() => document.documentElement.scrollWidth), (width) => width <= 400);
     check('nothing is wider than a phone', wide <= 400, wide);
     check('nothing complained', complaints.length === 0, complaints);
-    const frames = await page.evaluate(() => performance.getEntriesByName('map').map((m) => m.duration).sort((a, b) => a - b));
-    // One of the fast ones: other work on the machine delays most of them at times. bench/view.py measures.
-    check('a frame is drawn in 50 ms', frames.length > 0 && frames[frames.length >> 3] < 50, frames);
     await close();
 });
 
