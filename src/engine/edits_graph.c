@@ -54,15 +54,6 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
  * Graphs", NVIDIA, 2019) to 1. */
 #define GRAPH_GAP 0.8
 
-/* By point: it launches work. */
-static void mark_launches(const rs_skeleton *s, uint8_t *launches)
-{
-    for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-             is_work(s, i) && k < k_end; k++)
-            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[rs_edge_source(s, k) >> 1] = 1;
-}
-
 static bool waits(const rs_skeleton *s, uint32_t point)
 {
     for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
@@ -131,7 +122,7 @@ static bool graph_rank(rs_editor *x, size_t r)
     if (!launches || !open || !first || !n_long) return false;
     const int64_t shown = s->all.typical[RS_COST_INSIDE + RS_WORK_GRAPH],
                   launch = shown > 0 ? shown : GRAPH_LAUNCH;
-    mark_launches(s, launches);
+    rs_skeleton_mark_launches(s, launches);
     for (uint32_t i = 1; i < s->n; i++) {
         if (is_work(s, i)) {
             for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
@@ -191,7 +182,7 @@ static bool find_behind(rs_editor *x, size_t r)
     uint32_t *last = rs_malloc((s->n_lanes + 1) * sizeof *last); /* by thread: the call that it waited in */
     bool ok = launches && last;
     for (size_t i = 0; ok && i <= s->n_lanes; i++) last[i] = RS_NO_STRING;
-    if (ok) mark_launches(s, launches);
+    if (ok) rs_skeleton_mark_launches(s, launches);
     for (uint32_t i = 0; ok && i < s->n; i++) {
         behind[i] = RS_NO_STRING;
         if (is_work(s, i) || !i) continue;

@@ -54,6 +54,14 @@ rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleto
     return RS_OK;
 }
 
+void rs_skeleton_mark_launches(const rs_skeleton *s, uint8_t *launches)
+{
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
+             rs_skeleton_is_work(s, i) && k < k_end; k++)
+            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[rs_edge_source(s, k) >> 1] = 1;
+}
+
 /* ---- size ---------------------------------------------------------------------------------------------- */
 
 #define NODE_BYTES (2 * sizeof(uint32_t)) /* of what is not packed */

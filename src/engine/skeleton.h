@@ -216,6 +216,8 @@ rs_status rs_skeleton_share_out(rs_skeleton *skeleton, rs_trace *trace, rs_error
 void rs_skeleton_free(void *skeleton); /* NULL is allowed */
 /* Bytes that it holds. */
 uint64_t rs_skeleton_bytes(const rs_skeleton *skeleton);
+/* launches: by node; becomes 1 for the points that launch work, the rest stays as it is. O(edges). */
+void rs_skeleton_mark_launches(const rs_skeleton *skeleton, uint8_t *launches);
 
 static inline const rs_skeleton_label *rs_skeleton_at(const rs_skeleton *s, size_t node)
 {

@@ -185,15 +185,6 @@ typedef struct behind {
     size_t n;
 } behind;
 
-/* By point: work is launched there. */
-static void mark_launches(const rs_skeleton *s, uint8_t *launches)
-{
-    for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-             is_work(s, i) && k < k_end; k++)
-            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[rs_edge_source(s, k) >> 1] = 1;
-}
-
 static rs_status look_behind(const rs_judged *job, size_t rank, behind *b, rs_error *err)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
@@ -202,7 +193,7 @@ static rs_status look_behind(const rs_judged *job, size_t rank, behind *b, rs_er
     int64_t *since = rs_calloc(s->n_lanes + 1, sizeof *since);
     rs_status status = launches && last && since ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (size_t i = 0; status == RS_OK && i <= s->n_lanes; i++) last[i] = RS_NO_STRING;
-    if (status == RS_OK) mark_launches(s, launches);
+    if (status == RS_OK) rs_skeleton_mark_launches(s, launches);
     for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
         uint16_t lane = rs_skeleton_at(s, i)->lane;
         if (is_work(s, i)) continue;
