@@ -86,7 +86,7 @@ static void compare(const rs_align_item *a, size_t n, const rs_align_item *b, si
 TEST(test_random)
 {
     rs_align_item a[MOST], b[MOST];
-    for (int turn = 0; turn < 20000; turn++) {
+    for (int turn = 0; turn < ROUNDS(20000); turn++) {
         size_t n = any(MOST), m = any(MOST);
         uint32_t names = 1 + any(8), details = 1 + any(3);
         for (size_t i = 0; i < n; i++) a[i] = (rs_align_item){any(names), any(details)};
@@ -99,7 +99,7 @@ TEST(test_random)
 TEST(test_edited)
 {
     rs_align_item a[MOST], b[MOST];
-    for (int turn = 0; turn < 20000; turn++) {
+    for (int turn = 0; turn < ROUNDS(20000); turn++) {
         size_t n = MOST - 8, m = 0;
         for (size_t i = 0; i < n; i++) a[i] = (rs_align_item){any(6), any(2)};
         for (size_t i = 0; i < n && m < MOST; i++) {

@@ -212,7 +212,7 @@ static void cut_corpus_file(const char *path, void *context)
     rng r = {s.bytes.n};
     rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
     if (s.bytes.n <= SMALL) {
-        check_every_cut(&s, RS_TEST_SLOW ? 61 : 1);
+        check_every_cut(&s, RS_TEST_SLOW ? 61 : 1 + s.bytes.n / (SMALL / 4));
     } else if (s.bytes.n <= 4u << 20) {
         for (size_t i = 0; i < 4; i++) {
             size_t event = i < 2 ? i : s.at.n - (i - 1);

@@ -7,6 +7,19 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RS_TEST_SLOW 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RS_TEST_SLOW 1
+#endif
+#endif
+#ifndef RS_TEST_SLOW
+#define RS_TEST_SLOW 0
+#endif
+/* How often something is repeated: fewer times under a sanitizer. */
+#define ROUNDS(n) (RS_TEST_SLOW ? ((n) + 15) / 16 : (n))
+
 /* Defines a test. The tests of a program run in the order of its file. */
 #define TEST(name)                                                                                           \
     static void name(void **state);                                                                          \
