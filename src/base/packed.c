@@ -1,6 +1,6 @@
 #include "base/packed.h"
 
-enum { IN_BLOCK = 1 << RS_PACKED_BLOCK, MOST_BITS = 32, SPARE = 8 };
+enum { MOST_BITS = 32, SPARE = 8 };
 
 static bool check(const void *value)
 {
@@ -25,10 +25,47 @@ void rs_packed_clear(rs_packed *p)
     *p = (rs_packed){0};
 }
 
+/* As many numbers as a word holds wherever in a byte the first begins. */
+static inline __attribute__((always_inline)) void unpack(const char *bytes, uint32_t least, uint32_t bits,
+                                                         uint32_t in_word, uint32_t *out)
+{
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    for (uint32_t i = 0, bit = 0; i < RS_PACKED_IN_BLOCK; i += in_word, bit += in_word * bits) {
+        uint64_t word = rs_little_read(bytes + (bit >> 3)) >> (bit & 7);
+#pragma GCC unroll 8
+        for (uint32_t k = 0; k < in_word; k++, word >>= bits) out[i + k] = least + (uint32_t)(word & mask);
+    }
+}
+
+void rs_packed_unpack(const rs_packed *p, size_t block, uint32_t *out)
+{
+    const uint32_t at = p->blocks[block].at, least = p->blocks[block].least,
+                   bits = p->blocks[block + 1].at - at;
+    const char *bytes = p->bytes + ((size_t)at << 3);
+    if (!bits)
+        for (size_t i = 0; i < RS_PACKED_IN_BLOCK; i++) out[i] = least;
+    else if (bits <= 7)
+        unpack(bytes, least, bits, 8, out);
+    else if (bits <= 14)
+        unpack(bytes, least, bits, 4, out);
+    else if (bits <= 28)
+        unpack(bytes, least, bits, 2, out);
+    else
+        unpack(bytes, least, bits, 1, out);
+}
+
+void rs_packed_turn(rs_packed_reader *r, size_t block)
+{
+    r->block = block + 1;
+    r->numbers = r->of->spread ? r->of->spread + (block << RS_PACKED_BLOCK) : r->own;
+    if (r->numbers == r->own) rs_packed_unpack(r->of, block, r->own);
+}
+
 bool rs_packed_spread(const rs_packed *p, size_t n, rs_packed *out)
 {
-    uint32_t *spread = rs_malloc((n + 1) * sizeof *spread);
-    for (size_t i = 0; spread && i < n; i++) spread[i] = rs_packed_at(p, i);
+    uint32_t *spread = rs_malloc((n + RS_PACKED_IN_BLOCK) * sizeof *spread);
+    for (size_t i = 0; spread && i < n; i += RS_PACKED_IN_BLOCK)
+        rs_packed_unpack(p, i >> RS_PACKED_BLOCK, spread + i);
     *out = *p;
     out->spread = spread;
     return spread != NULL;
@@ -39,25 +76,17 @@ static uint32_t bits_of(uint32_t most)
     return most ? 32 - (uint32_t)__builtin_clz(most) : 0;
 }
 
-static inline void put_word(uint64_t word, unsigned char *out)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    memcpy(out, &word, sizeof word);
-}
-
 /* The bits of a block's numbers into whole eights of bytes. */
 static void put_block(const rs_bit_packer *p, uint32_t least, uint32_t bits, unsigned char *out)
 {
     uint64_t word = 0;
     uint32_t used = 0;
-    for (size_t i = 0; i < IN_BLOCK && bits; i++) {
-        const uint64_t value = i < p->n_waiting ? p->waiting[i] - least : 0;
+    for (size_t i = 0; i < RS_PACKED_IN_BLOCK && bits; i++) {
+        const uint64_t value = p->waiting[i] - least;
         word |= value << used;
         used += bits;
         if (used < 64) continue;
-        put_word(word, out);
+        rs_little_write(out, word);
         out += sizeof word;
         used -= 64;
         word = used ? value >> (bits - used) : 0;
@@ -72,9 +101,10 @@ void rs_bit_packer_flush(rs_bit_packer *p)
         p->n_waiting = 0;
         return;
     }
-    for (size_t i = 0; i < p->n_waiting; i++) {
-        if (p->waiting[i] < least) least = p->waiting[i];
-        if (p->waiting[i] > most) most = p->waiting[i];
+    for (size_t i = p->n_waiting; i < RS_PACKED_IN_BLOCK; i++) p->waiting[i] = p->waiting[0];
+    for (size_t i = 0; i < RS_PACKED_IN_BLOCK; i++) {
+        least = p->waiting[i] < least ? p->waiting[i] : least;
+        most = p->waiting[i] > most ? p->waiting[i] : most;
     }
     const uint32_t bits = bits_of(most - least), at = to->n_blocks ? to->blocks[to->n_blocks - 1].at : 0;
     p->failed = at > UINT32_MAX - bits ||

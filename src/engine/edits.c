@@ -317,7 +317,7 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
         if (!begin_rank(edit, x, r)) continue;
         for (uint32_t i = 1; i < s->n; i++) {
             bool selected = false;
-            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+            RS_EDGES_INTO(s, i, k) {
                 const int64_t own = part_of_edge(s, k, weight[k], target, part);
                 if (own == RS_NO_EDGE) continue;
                 if (!selected && !selects(edit, x, r, i, NULL)) break;

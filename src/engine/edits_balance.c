@@ -287,15 +287,15 @@ static void each_host_time(rs_editor *x, double *own, const double *factor)
         const rs_skeleton *s = e->ranks[r];
         int64_t *weight = x->w->edge + e->edge_base[r];
         for (uint32_t i = 1; i < s->n; i++)
-            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-                 rs_skeleton_step_of(s, i) >= 0 && k < k_end; k++) {
-                size_t at = e->step_base[r] + (size_t)rs_skeleton_step_of(s, i);
-                if (rs_edge_part(s, k) != RS_PART_HOST || weight[k] == RS_NO_EDGE) continue;
-                if (factor)
-                    rs_edit_change(x, &weight[k], rs_edit_ns((double)weight[k] * factor[at]));
-                else if (k == rs_skeleton_first(s, i))
-                    own[at] += (double)weight[k];
-            }
+            if (rs_skeleton_step_of(s, i) >= 0)
+                RS_EDGES_INTO(s, i, k) {
+                    size_t at = e->step_base[r] + (size_t)rs_skeleton_step_of(s, i);
+                    if (rs_edge_part(s, k) != RS_PART_HOST || weight[k] == RS_NO_EDGE) continue;
+                    if (factor)
+                        rs_edit_change(x, &weight[k], rs_edit_ns((double)weight[k] * factor[at]));
+                    else if (k == rs_skeleton_first(s, i))
+                        own[at] += (double)weight[k];
+                }
     }
 }
 

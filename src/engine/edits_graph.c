@@ -56,7 +56,7 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
 
 static bool waits(const rs_skeleton *s, uint32_t point)
 {
-    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, point, k)
         if (rs_edge_cost(s, k) == RS_COST_ANSWER || rs_edge_cost(s, k) == RS_COST_CALL) return true;
     return false;
 }
@@ -73,7 +73,7 @@ bool rs_edit_graph_takes(const rs_skeleton *s, uint32_t edge, int64_t ns)
 static void take_over(const rs_skeleton *s, uint32_t point, uint8_t *open, int64_t **first)
 {
     const uint16_t lane = rs_skeleton_at(s, point)->lane;
-    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++) {
+    RS_EDGES_INTO(s, point, k) {
         const uint32_t from = rs_edge_source(s, k) >> 1;
         const uint16_t other = rs_skeleton_at(s, from)->lane;
         if (!from || is_work(s, from) || other == lane) continue;
@@ -102,9 +102,8 @@ static uint32_t *count_long(const rs_skeleton *s, const int64_t *weight)
 {
     uint32_t *out = rs_calloc(s->pool.strings.n + 1, sizeof *out);
     for (uint32_t i = 1; out && i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-             !is_work(s, i) && k < k_end; k++)
-            out[name_of(s, i)] += is_host(s, k, weight[k]) && weight[k] >= RS_HOST_GAP;
+        if (!is_work(s, i))
+            RS_EDGES_INTO(s, i, k) out[name_of(s, i)] += is_host(s, k, weight[k]) && weight[k] >= RS_HOST_GAP;
     return out;
 }
 
@@ -125,7 +124,7 @@ static bool graph_rank(rs_editor *x, size_t r)
     rs_skeleton_mark_launches(s, launches);
     for (uint32_t i = 1; i < s->n; i++) {
         if (is_work(s, i)) {
-            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+            RS_EDGES_INTO(s, i, k) {
                 if (weight[k] == RS_NO_EDGE || !rs_edit_graph_takes(s, k, weight[k])) continue;
                 int64_t least = s->all.least[rs_edge_cost(s, k)] > 0 ? s->all.least[rs_edge_cost(s, k)] : 0;
                 if (rs_edge_cost(s, k) >= RS_COST_STREAM) least = rs_int_of(GRAPH_GAP * (double)least);
@@ -140,7 +139,7 @@ static bool graph_rank(rs_editor *x, size_t r)
         }
         take_over(s, i, open, first);
         bool begins = !*in_region && launches[i];
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+        RS_EDGES_INTO(s, i, k) {
             if (!is_host(s, k, weight[k])) continue;
             if (*in_region &&
                 (weight[k] < RS_HOST_GAP || n_long[name_of(s, i)] <= ACCIDENTS * (double)s->n_steps))
@@ -168,7 +167,7 @@ rs_status rs_edit_graphs(rs_editor *x, rs_error *err)
 
 static bool waited(const rs_skeleton *s, uint32_t point)
 {
-    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, point, k)
         if (rs_edge_cost(s, k) == RS_COST_ANSWER) return true;
     return false;
 }
@@ -214,7 +213,7 @@ static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
     RS_LOCAL uint8_t *seen = rs_calloc(s->pool.strings.n + 1, 1);
     if (!seen) return false;
     for (uint32_t i = 1; i < s->n; i++) {
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+        RS_EDGES_INTO(s, i, k) {
             uint32_t from = rs_edge_source(s, k) >> 1;
             if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
             bool named = is_named(s, &edit->name, seen, rs_skeleton_at(s, i)->name) ||
@@ -244,14 +243,14 @@ static void fuse_rank(const rs_edit *edit, rs_editor *x, size_t r, uint8_t *befo
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t stream = RS_NO_CAUSE;
         if (!is_work(s, i) || !is_named(s, &edit->other, behind, rs_skeleton_at(s, i)->name)) continue;
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+        RS_EDGES_INTO(s, i, k) {
             bool follows = rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT;
             if (follows &&
                 is_named(s, &edit->name, before, rs_skeleton_at(s, rs_edge_source(s, k) >> 1)->name))
                 stream = k;
         }
         if (stream == RS_NO_CAUSE) continue;
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+        RS_EDGES_INTO(s, i, k) {
             if (rs_edge_cost(s, k) < RS_COST_INSIDE) saved[rs_edge_source(s, k) >> 1] = rs_edge_base(s, k);
             rs_edit_change(x, &weight[k],
                            k == stream                           ? 0
@@ -260,12 +259,12 @@ static void fuse_rank(const rs_edit *edit, rs_editor *x, size_t r, uint8_t *befo
         }
     }
     for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-             !is_work(s, i) && k < k_end; k++) {
-            int64_t less = saved[rs_edge_source(s, k) >> 1];
-            if (!less || weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) != RS_COST_NONE) continue;
-            rs_weights_set(x->w, &weight[k], weight[k] > less ? weight[k] - less : 0);
-        }
+        if (!is_work(s, i))
+            RS_EDGES_INTO(s, i, k) {
+                int64_t less = saved[rs_edge_source(s, k) >> 1];
+                if (!less || weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) != RS_COST_NONE) continue;
+                rs_weights_set(x->w, &weight[k], weight[k] > less ? weight[k] - less : 0);
+            }
 }
 
 rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err)
@@ -316,7 +315,7 @@ static void find_needs(merger *m)
         const rs_skeleton *s = e->ranks[r];
         uint32_t base = e->node_base[r];
         for (uint32_t i = 1; i < s->n; i++)
-            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+            RS_EDGES_INTO(s, i, k) {
                 if (!(rs_edge_source(s, k) & 1) ||
                     (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
                     continue;
@@ -372,8 +371,7 @@ static bool wait_for_all(merger *m)
         const rs_skeleton *s = e->ranks[r];
         uint32_t base = e->node_base[r];
         for (uint32_t i = 1; ok && i < s->n; i++)
-            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); ok && k < k_end;
-                 k++) {
+            RS_EDGES_INTO(s, i, k) {
                 if (!(rs_edge_source(s, k) & 1) ||
                     (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
                     continue;
@@ -392,7 +390,7 @@ void rs_edit_save_launch(rs_editor *x, size_t r, uint32_t local)
 {
     const rs_engine *e = x->e;
     const rs_skeleton *s = e->ranks[r];
-    for (uint32_t j = rs_skeleton_first(s, local), j_end = rs_skeleton_first(s, local + 1); j < j_end; j++) {
+    RS_EDGES_INTO(s, local, j) {
         const uint32_t call = rs_edge_source(s, j) >> 1;
         if (rs_edge_cost(s, j) >= RS_COST_STREAM || !call || is_work(s, call) ||
             rs_skeleton_first(s, call) == rs_skeleton_first(s, call + 1) ||

@@ -191,7 +191,7 @@ static void drop_issue(const mover *m, uint32_t node)
     const rs_skeleton *s = m->s;
     int64_t *weight = m->x->w->edge + m->x->e->edge_base[m->rank];
     m->role[node] |= MOVED;
-    for (uint32_t k = rs_skeleton_first(s, node), k_end = rs_skeleton_first(s, node + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, node, k)
         if (issues(s, k) || (!(m->role[node] & REDUCTION) && m->role[rs_edge_source(s, k) >> 1] & REDUCTION))
             drop(m, &weight[k]);
 }
@@ -215,7 +215,7 @@ static bool issue_reduction(const mover *m, uint32_t node, const rs_coll_shape *
 /* The call that launches it; RS_NO_NODE: it is not recorded. */
 static uint32_t launcher(const rs_skeleton *s, uint32_t node)
 {
-    for (uint32_t k = rs_skeleton_first(s, node), k_end = rs_skeleton_first(s, node + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, node, k)
         if (rs_edge_cost(s, k) < RS_COST_STREAM && rs_edge_source(s, k) >> 1)
             return rs_edge_source(s, k) >> 1;
     return RS_NO_NODE;
@@ -250,8 +250,7 @@ static bool issue_gather(const mover *m, uint32_t before, uint32_t last, uint32_
     if (one == RS_NO_NODE || other == RS_NO_NODE ||
         rs_skeleton_at(s, one)->lane != rs_skeleton_at(s, other)->lane)
         return true;
-    for (uint32_t k = rs_skeleton_first(s, before), k_end = rs_skeleton_first(s, before + 1); ok && k < k_end;
-         k++) {
+    RS_EDGES_INTO(s, before, k) {
         /* as recorded: the gather before it may have been moved itself */
         int64_t ns =
             rs_sub_sat(rs_skeleton_time(s, before), rs_skeleton_source_time(s, rs_edge_source(s, k)));
@@ -286,8 +285,8 @@ static bool move_waits(const mover *m)
     uint32_t base = e->node_base[m->rank];
     bool ok = true;
     for (uint32_t i = 1; ok && i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); ok && k < k_end; k++)
-            if (rs_edge_source(s, k) & 1)
+        RS_EDGES_INTO(s, i, k)
+            if (ok && rs_edge_source(s, k) & 1)
                 ok = move_wait(m, rs_edge_source(s, k) >> 1, i, &weight[e->edge_base[m->rank] + k]);
     for (size_t i = 0; ok && i < e->n_added; i++) {
         const rs_added_edge *a = &e->added[i];

@@ -53,7 +53,7 @@ static bool computes(const rs_skeleton *s, uint32_t local)
 static uint32_t edge_to_message(const rs_skeleton *s, const int64_t *weight, uint32_t local)
 {
     uint32_t best = RS_NO_NODE;
-    for (uint32_t k = rs_skeleton_first(s, local), k_end = rs_skeleton_first(s, local + 1); k < k_end; k++) {
+    RS_EDGES_INTO(s, local, k) {
         if (!(rs_edge_source(s, k) & 1) || !computes(s, rs_edge_source(s, k) >> 1) || weight[k] == RS_NO_EDGE)
             continue;
         if (best == RS_NO_NODE || rs_edge_source(s, k) > rs_edge_source(s, best)) best = k;
@@ -66,7 +66,7 @@ static bool waits_for_message(const cutter *c, size_t r, uint32_t local)
     const rs_engine *e = c->x->e;
     const rs_skeleton *s = e->ranks[r];
     bool found = false;
-    for (uint32_t k = rs_skeleton_first(s, local), k_end = rs_skeleton_first(s, local + 1); k < k_end; k++) {
+    RS_EDGES_INTO(s, local, k) {
         const uint32_t from = e->node_base[r] + (rs_edge_source(s, k) >> 1);
         if (!(rs_edge_source(s, k) & 1) || !(e->kind[from] & RS_ENGINE_MEETS)) continue;
         if (!is_message(e, &e->meetings[e->meeting_of[rs_engine_member(e, from)]])) continue;
@@ -180,7 +180,7 @@ static void add_overhead(cutter *c)
                         rs_int_of((double)*w * (1 + LESS_EFFICIENT) + (double)least * (c->parts - 1)));
                 continue;
             }
-            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++)
+            RS_EDGES_INTO(s, i, k)
                 if (weight[k] > 0 && weight[k] < RS_HOST_GAP && rs_edge_part(s, k) == RS_PART_HOST &&
                     rs_edge_cost(s, k) >= RS_COST_CALL)
                     rs_edit_change(c->x, &weight[k], rs_int_of((double)weight[k] * c->parts));

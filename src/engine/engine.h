@@ -265,11 +265,17 @@ void rs_engine_added_to(const rs_engine *engine, uint32_t node, size_t *from, si
 /* The edge that the start of a rank's node waited for last; RS_NO_CAUSE: none. O(1), of a lean engine's times where it is
  * an added edge O(log added). */
 uint32_t rs_times_cause(const rs_times *times, size_t rank, uint32_t local);
+/* The same. first: of the edges of its rank the node's first, where the engine is lean. */
+uint32_t rs_times_cause_among(const rs_times *times, size_t rank, uint32_t local, uint32_t first);
 
 /* When a node ends, of a lean engine's times. O(log ranks), of what meets others O(log members). */
 int64_t rs_times_find_end(const rs_times *times, uint32_t node);
 /* The same, of any times, where the rank is known: O(1), of what meets others O(log members). */
-int64_t rs_times_end_of(const rs_engine *engine, const rs_times *times, size_t rank, uint32_t local);
+int64_t rs_times_lean_end(const rs_engine *engine, const rs_times *times, size_t rank, uint32_t local);
+static inline int64_t rs_times_end_of(const rs_engine *e, const rs_times *t, size_t rank, uint32_t local)
+{
+    return t->end ? t->end[e->node_base[rank] + local] : rs_times_lean_end(e, t, rank, local);
+}
 static inline int64_t rs_times_end(const rs_times *t, uint32_t node)
 {
     return t->end ? t->end[node] : rs_times_find_end(t, node);

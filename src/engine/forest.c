@@ -124,7 +124,7 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
     RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n = 0;
     for (uint32_t i = 0; keys && i < s->n; i++)
-        if (rs_skeleton_is_work(s, i)) keys[n++] = (rs_keyed){f->t->start[base + i], i};
+        if (f->e->kind[base + i] & RS_ENGINE_WORK) keys[n++] = (rs_keyed){f->t->start[base + i], i};
     bool ok = keys && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++)
         keys[i].key = s->lanes[rs_skeleton_at(s, keys[i].value)->lane].device;
@@ -150,8 +150,7 @@ static bool find_host(const rs_forest *f, uint32_t rank, waits *w)
         uint32_t edge = rs_times_cause(f->t, rank, i), k = edge - e->edge_base[rank];
         if (edge == RS_NO_CAUSE || edge & RS_CAUSE_EXTRA || edge >= e->edge_base[e->n_ranks]) continue;
         if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
-        for (uint32_t own = rs_skeleton_first(s, i), own_end = rs_skeleton_first(s, i + 1); own < own_end;
-             own++) {
+        RS_EDGES_INTO(s, i, own) {
             if (rs_edge_cost(s, own) != RS_COST_CALL) continue;
             uint32_t until = (base + (rs_edge_source(s, k) >> 1)) << 1 | (rs_edge_source(s, k) & 1);
             uint32_t before = (base + (rs_edge_source(s, own) >> 1)) << 1 | (rs_edge_source(s, own) & 1);

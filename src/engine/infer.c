@@ -92,7 +92,7 @@ static bool split_lanes(finder *f)
 static int64_t looseness(const rs_skeleton *s, uint32_t node)
 {
     int64_t least = INT64_MAX;
-    for (uint32_t k = rs_skeleton_first(s, node), k_end = rs_skeleton_first(s, node + 1); k < k_end; k++) {
+    RS_EDGES_INTO(s, node, k) {
         if (rs_edge_origin(s, k) == RS_ORIGIN_DEVICE || rs_edge_origin(s, k) == RS_ORIGIN_CALL ||
             rs_edge_part(s, k) == RS_PART_PINNED)
             continue;
@@ -224,7 +224,7 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
 
 static uint8_t cost_of_target(const rs_skeleton *s, uint32_t node)
 {
-    for (uint32_t k = rs_skeleton_first(s, node), k_end = rs_skeleton_first(s, node + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, node, k)
         if (rs_edge_cost(s, k) < RS_COST_ANSWER)
             return (uint8_t)(RS_COST_EVENT + rs_edge_cost(s, k) % RS_N_WORK_KINDS);
     return RS_COST_EVENT;

@@ -106,13 +106,16 @@ static rs_status copy_ranks(rs_engine *e, rs_error *err)
 /* Marks work, and counts what of it is pinned. */
 static void mark_work(rs_engine *e)
 {
-    for (size_t r = 0; r < e->n_ranks; r++)
-        for (size_t i = 0; i < e->ranks[r]->n; i++) {
-            const uint8_t flags = rs_skeleton_at(e->ranks[r], i)->flags;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        rs_packed_reader labels = {.of = &s->label};
+        for (size_t i = 0; i < s->n; i++) {
+            const uint8_t flags = s->labels[rs_packed_read(&labels, i)].flags;
             if (!(flags & RS_NODE_WORK)) continue;
             e->kind[e->node_base[r] + i] |= RS_ENGINE_WORK;
             e->n_pinned += (flags & RS_NODE_PINNED) != 0;
         }
+    }
 }
 
 /* ---- meetings ------------------------------------------------------------------------------------------ */
@@ -322,8 +325,7 @@ static bool index_out(walk *w)
             const rs_skeleton *s = e->ranks[r];
             uint32_t base = e->node_base[r];
             for (uint32_t i = 0; i < s->n; i++)
-                for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end;
-                     k++) {
+                RS_EDGES_INTO(s, i, k) {
                     uint32_t node = base + (rs_edge_source(s, k) >> 1);
                     if (!pass) {
                         w->out_first[node + 2]++;
@@ -361,6 +363,7 @@ static void clear_walk(walk *w)
 typedef struct cursors {
     rs_engine *e;
     uint32_t *at;                       /* by rank: its next node */
+    rs_packed_reader *firsts;           /* by rank */
     uint32_t *stuck;                    /* by rank: the meeting that it waits for; UINT32_MAX: none */
     uint32_t *ready, n_ready;           /* ranks that can go on */
     uint32_t *later, at_later, n_later; /* ranks that gave way; a ring of n_ranks */
@@ -382,11 +385,11 @@ static uint32_t waits_for(const cursors *c, uint32_t node)
 static uint32_t what_holds(const cursors *c, size_t rank)
 {
     const rs_engine *e = c->e;
-    const rs_skeleton *s = e->ranks[rank];
+    const uint32_t *sources = e->ranks[rank]->source;
     uint32_t base = e->node_base[rank], local = c->at[rank], k = DONE;
-    for (uint32_t i = rs_skeleton_first(s, local), i_end = rs_skeleton_first(s, local + 1);
-         k == DONE && i < i_end; i++)
-        if (rs_edge_source(s, i) & 1) k = waits_for(c, base + (rs_edge_source(s, i) >> 1));
+    const uint32_t end = rs_packed_read(&c->firsts[rank], local + 1);
+    for (uint32_t i = rs_packed_read(&c->firsts[rank], local); k == DONE && i < end; i++)
+        if (sources[i] & 1) k = waits_for(c, base + (sources[i] >> 1));
     if (!(e->kind[base + local] & RS_ENGINE_ADDED)) return k;
     size_t from, to;
     rs_engine_added_to(e, base + local, &from, &to);
@@ -434,14 +437,16 @@ static bool order_as_numbered(rs_engine *e, bool *complete)
     cursors c = {.e = e};
     size_t n_done = 0;
     c.at = rs_calloc(e->n_ranks + 1, sizeof *c.at);
+    c.firsts = rs_calloc(e->n_ranks + 1, sizeof *c.firsts);
     c.stuck = rs_malloc((e->n_ranks + 1) * sizeof *c.stuck);
     c.ready = rs_malloc((e->n_ranks + 1) * sizeof *c.ready);
     c.later = rs_malloc((e->n_ranks + 1) * sizeof *c.later);
     c.missing = rs_malloc((e->n_meetings + 1) * sizeof *c.missing);
-    bool ok = c.at && c.stuck && c.ready && c.later && c.missing;
+    bool ok = c.at && c.firsts && c.stuck && c.ready && c.later && c.missing;
     for (size_t k = 0; ok && k < e->n_meetings; k++) c.missing[k] = e->meetings[k].n;
     for (size_t r = e->n_ranks; ok && r > 0; r--) {
         c.stuck[r - 1] = DONE;
+        c.firsts[r - 1].of = &e->ranks[r - 1]->first;
         c.ready[c.n_ready++] = (uint32_t)(r - 1);
     }
     while (ok && (c.n_ready || c.n_later)) {
@@ -453,7 +458,7 @@ static bool order_as_numbered(rs_engine *e, bool *complete)
     }
     for (size_t r = 0; ok && r < e->n_ranks; r++) n_done += c.at[r];
     *complete = ok && n_done == e->n_nodes;
-    rs_free_all(c.at, c.stuck, c.ready, c.later, c.missing);
+    rs_free_all(c.at, c.firsts, c.stuck, c.ready, c.later, c.missing);
     if (!*complete) {
         rs_free(e->runs);
         e->runs = NULL;

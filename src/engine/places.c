@@ -23,7 +23,7 @@ static void place_points(rs_skeleton *s, uint32_t *launched, uint32_t *next)
     for (size_t i = 0; i < s->n; i++) launched[i] = RS_NO_NODE;
     for (size_t i = 0; i < s->n_lanes; i++) next[i] = RS_NO_NODE;
     for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++)
+        RS_EDGES_INTO(s, i, k)
             if (rs_edge_origin(s, k) == RS_ORIGIN_LAUNCH && launched[rs_edge_source(s, k) >> 1] == RS_NO_NODE)
                 launched[rs_edge_source(s, k) >> 1] = i;
     for (uint32_t i = 1; i < s->n; i++) { /* work launches none, and its lanes have no points */

@@ -74,7 +74,7 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 /* The stretch of host time before a point, on its own thread. */
 static uint32_t host_edge(const rs_skeleton *s, uint32_t point)
 {
-    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++) {
+    RS_EDGES_INTO(s, point, k) {
         bool host = rs_edge_part(s, k) == RS_PART_HOST || rs_edge_part(s, k) == RS_PART_LOADER;
         uint32_t from = rs_edge_source(s, k) >> 1;
         if (host && rs_edge_cost(s, k) == RS_COST_NONE && rs_edge_origin(s, k) == RS_ORIGIN_ORDER &&
@@ -114,9 +114,9 @@ static uint8_t *mark_submissions(const rs_skeleton *s)
 {
     uint8_t *out = rs_calloc(s->n + 1, 1);
     for (uint32_t i = 1; out && s->comm->on_host && i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-             rs_skeleton_is_work(s, i) && k < k_end; k++)
-            if (rs_edge_part(s, k) == RS_PART_HOST) out[rs_edge_source(s, k) >> 1] = 1;
+        if (rs_skeleton_is_work(s, i))
+            RS_EDGES_INTO(s, i, k)
+                if (rs_edge_part(s, k) == RS_PART_HOST) out[rs_edge_source(s, k) >> 1] = 1;
     return out;
 }
 
@@ -486,7 +486,7 @@ static rs_status number_roles(finder *f, rs_error *err)
 bool rs_work_is_backward(const rs_skeleton *s, uint32_t local)
 {
     uint32_t mark = s->n_steps ? s->steps[0].last : 0;
-    for (uint32_t k = rs_skeleton_first(s, local), k_end = rs_skeleton_first(s, local + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, local, k)
         if (rs_edge_cost(s, k) < RS_COST_STREAM && (rs_edge_source(s, k) >> 1) && mark)
             return rs_skeleton_at(s, rs_edge_source(s, k) >> 1)->lane != rs_skeleton_at(s, mark)->lane;
     return false;

@@ -164,12 +164,18 @@ static void set_work(const rs_engine *e, rs_weights *out)
     set_transfers(e, out);
 }
 
-/* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
-static inline int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
+/* Where a walk over all edges has unpacked their bases; NULL: they are read one by one. */
+static inline int64_t base_of(const rs_skeleton *s, uint32_t k, rs_packed_reader *bases)
 {
-    if (rs_edge_cost(s, k) == RS_COST_NONE) return rs_edge_base(s, k);
-    if (costs[rs_edge_cost(s, k)] == RS_NO_COST) return RS_NO_EDGE;
-    return rs_add_sat(rs_edge_base(s, k), costs[rs_edge_cost(s, k)]);
+    return bases ? rs_packed_read(bases, k) : rs_edge_base(s, k);
+}
+
+/* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
+static inline int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs, rs_packed_reader *bases)
+{
+    const uint8_t cost = rs_edge_cost(s, k);
+    if (cost == RS_COST_NONE) return base_of(s, k, bases);
+    return costs[cost] == RS_NO_COST ? RS_NO_EDGE : rs_add_sat(base_of(s, k, bases), costs[cost]);
 }
 
 typedef struct choice {
@@ -208,20 +214,18 @@ static bool is_latency(uint8_t cost)
 
 /* time: of the node that the edge leads to, as recorded. */
 static inline int64_t weight_of(const choice *c, const rs_skeleton *s, int64_t time, uint32_t k,
-                                uint32_t source, bool binds)
+                                uint32_t source, bool binds, rs_packed_reader *bases)
 {
     const rs_skeleton_costs *costs = costs_of(c, s);
-    int64_t gap = rs_sub_sat(time, rs_skeleton_source_time(s, source));
-    if (c->constant && is_latency(rs_edge_cost(s, k))) {
-        int64_t typical = usual(s, k, costs->typical);
-        return typical == RS_NO_EDGE ? (binds                      ? gap
-                                        : rs_edge_base(s, k) < gap ? rs_edge_base(s, k)
-                                                                   : gap)
-                                     : typical;
+    const bool constant = c->constant && is_latency(rs_edge_cost(s, k));
+    if (constant) {
+        const int64_t typical = usual(s, k, costs->typical, bases);
+        if (typical != RS_NO_EDGE) return typical;
     }
+    const int64_t gap = rs_sub_sat(time, rs_skeleton_source_time(s, source));
     if (binds) return gap;
-    int64_t least = usual(s, k, costs->least);
-    if (least == RS_NO_EDGE) least = rs_edge_base(s, k);
+    int64_t least = constant ? RS_NO_EDGE : usual(s, k, costs->least, bases);
+    if (least == RS_NO_EDGE) least = base_of(s, k, bases);
     return least < gap ? least : gap;
 }
 
@@ -252,11 +256,11 @@ static inline target target_of(const choice *c, const rs_skeleton *s, uint32_t b
 
 /* The weight of edge k into it, which comes from source, by the rule. */
 static inline int64_t by_rule(const choice *c, const rs_skeleton *s, const target *to, uint32_t k,
-                              uint32_t source)
+                              uint32_t source, rs_packed_reader *bases)
 {
     bool first = k == to->binding;
     if (first && to->rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;
-    return weight_of(c, s, to->time, k, source, first && !to->rebound);
+    return weight_of(c, s, to->time, k, source, first && !to->rebound, bases);
 }
 
 /* How long after the end of work that fills the device, less than 0, what waits for room there starts. */
@@ -298,9 +302,11 @@ static void set_edges(const choice *c, rs_weights *out)
         const rs_skeleton *s = e->ranks[r];
         int64_t *weight = out->edge + e->edge_base[r];
         for (uint32_t i = 0; i < s->n; i++) {
-            const uint32_t first = rs_skeleton_first(s, i), end = rs_skeleton_first(s, i + 1);
+            uint32_t end;
+            const uint32_t first = rs_skeleton_edges(s, i, &end);
             const target to = target_of(c, s, e->node_base[r], i, first, end);
-            for (uint32_t k = first; k < end; k++) weight[k] = by_rule(c, s, &to, k, rs_edge_source(s, k));
+            for (uint32_t k = first; k < end; k++)
+                weight[k] = by_rule(c, s, &to, k, rs_edge_source(s, k), NULL);
         }
     }
     for (size_t i = 0; i < e->n_added; i++) out->edge[e->edge_base[e->n_ranks] + i] = added_by_rule(c, i);
@@ -368,10 +374,9 @@ static inline int64_t end_within(const rs_times *t, const rs_skeleton *s, uint32
     return rs_add_sat(t->start[node], t->work ? t->work[node] : rs_skeleton_duration(s, local));
 }
 
-int64_t rs_times_end_of(const rs_engine *e, const rs_times *t, size_t rank, uint32_t local)
+int64_t rs_times_lean_end(const rs_engine *e, const rs_times *t, size_t rank, uint32_t local)
 {
-    const uint32_t base = e->node_base[rank];
-    return t->end ? t->end[base + local] : end_within(t, e->ranks[rank], base, local);
+    return end_within(t, e->ranks[rank], e->node_base[rank], local);
 }
 
 int64_t rs_times_find_end(const rs_times *t, uint32_t node)
@@ -485,25 +490,23 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
     }
 }
 
-/* The same of a lean engine: nothing but starts is kept. */
-static void run_lean_rank(const pass *p, const rs_order_run *run, const uint32_t *order, uint32_t from)
+/* The same of a lean engine: nothing but starts is kept, and what is packed is unpacked block by block. */
+static void run_lean_rank(const pass *p, const rs_order_run *run, const uint32_t *order, uint32_t from,
+                          rs_packed_reader *firsts, rs_packed_reader *bases)
 {
     const rs_engine *e = p->e;
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
     const uint8_t *kinds = e->kind + base, *has_extra = p->w->has_extra ? p->w->has_extra + base : NULL;
     int64_t *start_of = p->t->start + base;
-    uint32_t end = 0, next = RS_NO_NODE; /* the last node's edges end where those of the next begin */
     for (uint32_t i = 0; i < run->n; i++) {
         const uint32_t local = order ? order[i] : from + i;
-        const uint32_t first = local == next ? end : rs_skeleton_first(s, local);
-        next = local + 1;
-        end = rs_skeleton_first(s, next);
+        const uint32_t first = rs_packed_read(firsts, local), end = rs_packed_read(firsts, local + 1);
         const target to = target_of(&p->rule, s, base, local, first, end);
         reached r = {0, RS_NO_CAUSE};
         for (uint32_t k = first; k < end; k++) {
             const uint32_t source = rs_edge_source(s, k);
-            const int64_t ns = by_rule(&p->rule, s, &to, k, source);
+            const int64_t ns = by_rule(&p->rule, s, &to, k, source, bases);
             if (ns == RS_NO_EDGE) continue;
             const int64_t at =
                 rs_add_sat(source & 1 ? end_within(p->t, s, base, source >> 1) : start_of[source >> 1], ns);
@@ -521,8 +524,11 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
 {
     pass p = {.e = e, .w = weights, .rule = rule_of(e, weights), .t = out};
     RS_LOCAL uint32_t *done = rs_calloc(e->n_ranks + 1, sizeof *done); /* by rank */
+    const size_t n_readers = weights->edge ? 0 : e->n_ranks;
+    RS_LOCAL rs_packed_reader *firsts = rs_calloc(n_readers + 1, sizeof *firsts),
+                              *bases = rs_calloc(n_readers + 1, sizeof *bases); /* by rank */
     p.missing = rs_malloc((e->n_meetings + 1) * sizeof *p.missing);
-    if (!p.missing || !done) {
+    if (!p.missing || !done || !firsts || !bases) {
         rs_free(p.missing);
         return rs_fail_nomem(err, "replay");
     }
@@ -532,10 +538,18 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
         p.missing[k] = e->meetings[k].n;
         out->last[k] = RS_NO_CAUSE;
     }
+    for (size_t r = 0; r < n_readers; r++) {
+        firsts[r].of = &e->ranks[r]->first;
+        bases[r].of = &e->ranks[r]->base;
+    }
     size_t at = 0;
     for (size_t i = 0; i < e->n_runs; at += e->runs[i++].n) {
         const rs_order_run *run = &e->runs[i];
-        (weights->edge ? run_rank : run_lean_rank)(&p, run, e->order ? e->order + at : NULL, done[run->rank]);
+        const uint32_t *order = e->order ? e->order + at : NULL;
+        if (weights->edge)
+            run_rank(&p, run, order, done[run->rank]);
+        else
+            run_lean_rank(&p, run, order, done[run->rank], &firsts[run->rank], &bases[run->rank]);
         done[run->rank] += run->n;
     }
     rs_free(p.missing);
@@ -597,9 +611,11 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
     uint32_t node = moment >> 1;
     size_t rank = rs_engine_rank_of(e, node);
     const rs_skeleton *s = e->ranks[rank];
-    uint32_t base = e->node_base[rank];
-    if ((moment & 1) && rs_skeleton_is_work(s, node - base)) return link_of_end(e, t, node, rank);
-    uint32_t edge = rs_times_cause(t, rank, node - base);
+    const uint32_t base = e->node_base[rank], local = node - base;
+    if ((moment & 1) && e->kind[node] & RS_ENGINE_WORK) return link_of_end(e, t, node, rank);
+    uint32_t first = 0, end = 0;
+    if (e->lean) first = rs_skeleton_edges(s, local, &end);
+    const uint32_t edge = rs_times_cause_among(t, rank, local, first);
     rs_link l = {.from = RS_NO_CAUSE, .node = node, .part = RS_PART_WINDOW, .edge = edge};
     if (edge == RS_NO_CAUSE) return l;
     if (edge & RS_CAUSE_EXTRA) {
@@ -629,14 +645,12 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         if (w->edge) {
             l.ns = w->edge[edge];
         } else {
-            const uint32_t local = node - base;
-            const target to = target_of(&rule, s, base, local, rs_skeleton_first(s, local),
-                                        rs_skeleton_first(s, local + 1));
-            l.ns = by_rule(&rule, s, &to, k, rs_edge_source(s, k));
+            const target to = target_of(&rule, s, base, local, first, end);
+            l.ns = by_rule(&rule, s, &to, k, rs_edge_source(s, k), NULL);
         }
         l.from = (base + (rs_edge_source(s, k) >> 1)) << 1 | (rs_edge_source(s, k) & 1);
         l.part = rs_edge_part(s, k);
-        if (is_latency(rs_edge_cost(s, k))) typical = usual(s, k, s->all.typical);
+        if (is_latency(rs_edge_cost(s, k))) typical = usual(s, k, s->all.typical, NULL);
         if (l.part == RS_PART_PINNED) l.unexplained = l.ns;
     }
     if (typical != RS_NO_EDGE && rs_sub_sat(l.ns, typical) > UNEXPLAINED)

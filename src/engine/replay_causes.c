@@ -16,6 +16,12 @@ static size_t find_far(const rs_times *t, uint32_t node)
 
 uint32_t rs_times_cause(const rs_times *t, size_t rank, uint32_t local)
 {
+    const bool near = t->choice && t->choice[t->engine->node_base[rank] + local] < RS_NEAR_CAUSES;
+    return rs_times_cause_among(t, rank, local, near ? rs_skeleton_first(t->engine->ranks[rank], local) : 0);
+}
+
+uint32_t rs_times_cause_among(const rs_times *t, size_t rank, uint32_t local, uint32_t first)
+{
     const rs_engine *e = t->engine;
     uint32_t node = e->node_base[rank] + local;
     size_t from, to;
@@ -23,18 +29,16 @@ uint32_t rs_times_cause(const rs_times *t, size_t rank, uint32_t local)
     uint8_t choice = t->choice[node];
     if (choice == NO_CAUSE) return RS_NO_CAUSE;
     if (choice == FAR_CAUSE) return t->far[find_far(t, node)].cause;
-    if (choice < ADDED_EDGES) return e->edge_base[rank] + rs_skeleton_first(e->ranks[rank], local) + choice;
+    if (choice < ADDED_EDGES) return e->edge_base[rank] + first + choice;
     rs_engine_added_to(e, node, &from, &to);
     return e->edge_base[e->n_ranks] + (uint32_t)from + (choice - ADDED_EDGES);
 }
 
-/* Whether places do not tell the edges into a node. */
-static bool has_many_edges(const rs_engine *e, size_t rank, uint32_t local)
+/* Whether places do not tell the edges into a node, of which n are its rank's. */
+static bool has_many_edges(const rs_engine *e, uint32_t node, uint32_t n)
 {
-    const rs_skeleton *s = e->ranks[rank];
-    uint32_t node = e->node_base[rank] + local;
     size_t from, to;
-    if (rs_skeleton_first(s, local + 1) - rs_skeleton_first(s, local) > ADDED_EDGES) return true;
+    if (n > ADDED_EDGES) return true;
     if (!(e->kind[node] & RS_ENGINE_ADDED)) return false;
     rs_engine_added_to(e, node, &from, &to);
     return to - from > FAR_CAUSE - ADDED_EDGES;
@@ -61,12 +65,16 @@ bool rs_times_make_choices(const rs_engine *e, rs_times *t)
 {
     size_t n = 0;
     t->choice = rs_malloc(e->n_nodes + 1);
-    for (size_t r = 0; t->choice && r < e->n_ranks; r++)
-        for (uint32_t i = 0; i < e->ranks[r]->n; i++) {
-            bool far = has_many_edges(e, r, i);
-            t->choice[e->node_base[r] + i] = far ? FAR_CAUSE : NO_CAUSE;
+    for (size_t r = 0; t->choice && r < e->n_ranks; r++) {
+        rs_packed_reader firsts = {.of = &e->ranks[r]->first};
+        for (uint32_t i = 0, first = 0; i < e->ranks[r]->n; i++) {
+            const uint32_t end = rs_packed_read(&firsts, i + 1), node = e->node_base[r] + i;
+            const bool far = has_many_edges(e, node, end - first);
+            t->choice[node] = far ? FAR_CAUSE : NO_CAUSE;
             n += far;
+            first = end;
         }
+    }
     t->far = t->choice ? rs_malloc((n + 1) * sizeof *t->far) : NULL;
     for (uint32_t node = 0; t->far && n && node < e->n_nodes; node++)
         if (t->choice[node] == FAR_CAUSE) t->far[t->n_far++] = (rs_far_cause){node, RS_NO_CAUSE};

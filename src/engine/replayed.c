@@ -39,9 +39,10 @@ static rs_status find_ends(const rs_engine *e, const rs_times *t, ends *out, rs_
     for (size_t i = 0; i < n; i++) out->gpu[i] = RS_NO_TIME;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
+        rs_packed_reader steps = {.of = &s->step};
         for (uint32_t i = 0; i < s->n; i++) {
             if (!(e->kind[e->node_base[r] + i] & RS_ENGINE_WORK)) continue;
-            const int32_t step = rs_skeleton_step_of(s, i);
+            const int32_t step = (int32_t)rs_packed_read(&steps, i) - 1;
             if (step < 0) continue;
             int64_t *gpu = &out->gpu[e->step_base[r] + (uint32_t)step], end = rs_times_end_of(e, t, r, i);
             if (*gpu == RS_NO_TIME || end > *gpu) *gpu = end;
@@ -178,15 +179,19 @@ static rs_status explain_rows(rs_replayed *r, const ends *x, rs_error *err)
     for (size_t k = 0; k < e->n_ranks; k++) {
         const rs_skeleton *s = e->ranks[k];
         uint32_t base = e->node_base[k];
+        rs_packed_reader labels = {.of = &s->label}, steps = {.of = &s->step};
         rs_replay_row *row = &r->rows[r->row_base[k]];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (!rs_skeleton_is_work(s, i)) continue;
-            bool pinned = rs_skeleton_at(s, i)->flags & RS_NODE_PINNED || e->kind[base + i] & RS_ENGINE_ALONE;
+            if (!(e->kind[base + i] & RS_ENGINE_WORK)) continue;
+            bool pinned = s->labels[rs_packed_read(&labels, i)].flags & RS_NODE_PINNED ||
+                          e->kind[base + i] & RS_ENGINE_ALONE;
+            const uint32_t step = rs_packed_read(&steps, i);
             row->pinned += pinned;
-            if (rs_skeleton_step_of(s, i) < 0) continue;
-            row[1 + rs_skeleton_step_of(s, i)].pinned += pinned;
-            uint32_t *last = &last_work[e->step_base[k] + (uint32_t)rs_skeleton_step_of(s, i)];
-            if (*last == RS_NO_NODE || rs_times_end(&r->times, base + i) > rs_times_end(&r->times, *last))
+            if (!step) continue;
+            row[step].pinned += pinned;
+            uint32_t *last = &last_work[e->step_base[k] + step - 1];
+            if (*last == RS_NO_NODE ||
+                rs_times_end_of(e, &r->times, k, i) > rs_times_end_of(e, &r->times, k, *last - base))
                 *last = base + i;
         }
         row->contradicted = (int64_t)s->n_contradicted;

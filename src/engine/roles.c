@@ -25,52 +25,46 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 
-static bool is_in_step(const rs_skeleton *s, uint32_t node)
+/* The work of a rank's steps by step, lane and node: the key is the step << 20 + the lane's place. False when out of memory. */
+static bool list_work(const rs_skeleton *s, const uint32_t *place, rs_keyed **keys, size_t *n)
 {
-    return rs_skeleton_is_work(s, node) && rs_skeleton_step_of(s, node) >= 0;
+    rs_packed_reader labels = {.of = &s->label}, steps = {.of = &s->step};
+    size_t capacity = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const rs_skeleton_label *l = &s->labels[rs_packed_read(&labels, i)];
+        const int64_t step = (int64_t)rs_packed_read(&steps, i) - 1;
+        if (step < 0 || !(l->flags & RS_NODE_WORK)) continue;
+        if (!RS_PUSH(*keys, *n, capacity, (rs_keyed){(step << 20) + place[l->lane], i})) return false;
+    }
+    return *n == 0 || rs_keyed_sort(*keys, *n);
 }
 
-static size_t count_work(const rs_skeleton *s)
-{
-    size_t n = 0;
-    for (uint32_t i = 0; i < s->n; i++) n += is_in_step(s, i);
-    return n;
-}
-
-/* Adds the instances of a rank; its work is put into list at *at. */
+/* Adds the instances of a rank; its work is put behind what list has, *at. */
 static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank, size_t *at)
 {
     const rs_skeleton *s = ranks[rank];
     RS_LOCAL uint32_t *place = rs_malloc((s->n_lanes + 1) * sizeof *place);
-    RS_LOCAL uint64_t *names = rs_malloc((s->pool.strings.n + 1) * sizeof *names);
-    RS_LOCAL rs_keyed *keys = rs_malloc((count_work(s) + 1) * sizeof *keys);
+    RS_LOCAL uint64_t *names = rs_pool_hashes(&s->pool);
+    RS_LOCAL rs_keyed *keys = NULL;
     size_t n = 0;
-    bool ok = place && names && keys && order_lanes(s, place);
-    for (size_t i = 0; ok && i < s->pool.strings.n; i++)
-        names[i] = rs_hash_bytes(s->pool.strings.items[i].text, s->pool.strings.items[i].length);
-    for (uint32_t i = 0; ok && i < s->n; i++)
-        if (is_in_step(s, i))
-            keys[n++] =
-                (rs_keyed){((int64_t)rs_skeleton_step_of(s, i) << 20) + place[rs_skeleton_at(s, i)->lane], i};
-    ok = ok && rs_keyed_sort(keys, n);
-    for (size_t i = 0; ok && i < n; i++) {
-        uint32_t node = keys[i].value, step = (uint32_t)rs_skeleton_step_of(s, node);
-        bool fresh = i == 0 || (uint32_t)rs_skeleton_step_of(s, keys[i - 1].value) != step;
-        if (fresh) {
-            ok = RS_GROW_ONE(f->instances, f->n_instances, f->capacity);
-            if (!ok) break;
-            f->instances[f->n_instances++] =
-                (rs_instance){.rank = rank, .step = step, .first = (uint32_t)*at};
-        }
+    if (!place || !names || !order_lanes(s, place) || !list_work(s, place, &keys, &n)) return false;
+    uint32_t *list = rs_realloc(f->list, (*at + n + 1) * sizeof *list);
+    if (!list) return false;
+    f->list = list;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t node = keys[i].value, step = (uint32_t)(keys[i].key >> 20);
+        const rs_skeleton_label *l = rs_skeleton_at(s, node);
+        if ((i == 0 || (uint32_t)(keys[i - 1].key >> 20) != step) &&
+            !RS_PUSH(f->instances, f->n_instances, f->capacity,
+                     (rs_instance){.rank = rank, .step = step, .first = (uint32_t)*at}))
+            return false;
         rs_instance *in = &f->instances[f->n_instances - 1];
-        f->list[(*at)++] = node;
+        list[(*at)++] = node;
         in->n++;
-        in->hash = mix(in->hash, (uint64_t)s->lanes[rs_skeleton_at(s, node)->lane].stream);
-        in->hash =
-            mix(in->hash,
-                rs_skeleton_at(s, node)->name == RS_NO_STRING ? 0 : names[rs_skeleton_at(s, node)->name]);
+        in->hash = mix(in->hash, (uint64_t)s->lanes[l->lane].stream);
+        in->hash = mix(in->hash, l->name == RS_NO_STRING ? 0 : names[l->name]);
     }
-    return ok;
+    return true;
 }
 
 /* Instances with one hash and one length are one role. */
@@ -96,11 +90,9 @@ static bool group(rs_roles *f)
 
 rs_status rs_roles_find(const rs_skeleton *const *ranks, size_t n_ranks, rs_roles *out, rs_error *err)
 {
-    size_t at = 0, n = 0;
+    size_t at = 0;
+    bool ok = true;
     *out = (rs_roles){0};
-    for (size_t r = 0; r < n_ranks; r++) n += count_work(ranks[r]);
-    out->list = rs_malloc((n + 1) * sizeof *out->list);
-    bool ok = out->list != NULL;
     for (uint32_t r = 0; ok && r < n_ranks; r++) ok = add_rank(out, ranks, r, &at);
     if (ok && group(out)) return RS_OK;
     rs_roles_clear(out);

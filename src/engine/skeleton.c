@@ -56,10 +56,11 @@ rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleto
 
 void rs_skeleton_mark_launches(const rs_skeleton *s, uint8_t *launches)
 {
-    for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-             rs_skeleton_is_work(s, i) && k < k_end; k++)
+    for (uint32_t i = 1; i < s->n; i++) {
+        if (!rs_skeleton_is_work(s, i)) continue;
+        RS_EDGES_INTO(s, i, k)
             if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[rs_edge_source(s, k) >> 1] = 1;
+    }
 }
 
 /* ---- size ---------------------------------------------------------------------------------------------- */
@@ -143,8 +144,9 @@ static bool check(const void *value)
             (rs_skeleton_step_of(s, i) >= 0 && (size_t)rs_skeleton_step_of(s, i) >= s->n_steps))
             return false;
         if (i && rs_skeleton_first(s, i + 1) <= rs_skeleton_first(s, i)) return false;
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); i && k < k_end; k++)
-            if (k >= s->n_edges || rs_edge_source(s, k) >> 1 >= i || s->tie[k] >= s->n_ties) return false;
+        if (i)
+            RS_EDGES_INTO(s, i, k)
+                if (k >= s->n_edges || rs_edge_source(s, k) >> 1 >= i || s->tie[k] >= s->n_ties) return false;
     }
     if (s->n_placed && s->n_placed != s->n) return false;
     for (size_t i = 0; i < s->n_placed; i++)

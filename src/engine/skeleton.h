@@ -238,6 +238,15 @@ static inline uint32_t rs_skeleton_first(const rs_skeleton *s, size_t node)
 {
     return rs_packed_at(&s->first, node);
 }
+/* The first of a node's edges, and where those of the next node begin. */
+static inline uint32_t rs_skeleton_edges(const rs_skeleton *s, size_t node, uint32_t *end)
+{
+    return rs_packed_two(&s->first, node, end);
+}
+/* A loop over the edges into a node, of its own variable `edge`. */
+#define RS_EDGES_INTO(s, node, edge)                                                                         \
+    for (uint32_t edge##_end, edge = rs_skeleton_edges(s, node, &edge##_end); edge < edge##_end; edge++)
+
 /* node << 1 | whether from its end. */
 static inline uint32_t rs_edge_source(const rs_skeleton *s, size_t edge)
 {

@@ -251,13 +251,14 @@ typedef struct work_of_step {
 static void find_work(const rs_maker *m, work_of_step *work, size_t n)
 {
     const rs_skeleton *s = m->s;
+    rs_packed_reader steps = {.of = &s->step};
     for (size_t k = 0; k < n; k++) work[k] = (work_of_step){false, RS_NO_TIME};
     for (uint32_t i = 0; i < s->n; i++) {
-        if (!rs_skeleton_is_work(s, i) || rs_skeleton_step_of(s, i) < 0) continue;
-        work_of_step *w = &work[rs_skeleton_step_of(s, i)];
+        const uint32_t node = m->node[m->order[i]], step = rs_packed_read(&steps, i);
+        if (!step || !rs_maker_is_work(m, node)) continue;
+        work_of_step *w = &work[step - 1];
         w->any = true;
-        if (rs_maker_is_span(m, m->node[m->order[i]]) && rs_skeleton_end(s, i) > w->over)
-            w->over = rs_skeleton_end(s, i);
+        if (rs_maker_is_span(m, node) && rs_skeleton_end(s, i) > w->over) w->over = rs_skeleton_end(s, i);
     }
 }
 
@@ -271,6 +272,16 @@ static bool ends_in_wait(const rs_skeleton *s, const rs_skeleton_step *t, int64_
     return apart <= rs_sub_sat(over, since) / 4;
 }
 
+static bool is_point(const rs_maker *m, uint32_t i)
+{
+    return !rs_maker_is_work(m, m->node[m->order[i]]);
+}
+
+static uint32_t thread_of(const rs_maker *m, uint32_t i)
+{
+    return m->e->thread[m->g->row[m->node[m->order[i]] >> 1]];
+}
+
 static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
 {
     rs_skeleton *s = m->s;
@@ -282,10 +293,10 @@ static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
     bool ok = work && first && points && s->steps;
     if (ok) find_work(m, work, n);
     for (uint32_t i = 1; ok && i < s->n; i++)
-        if (!rs_skeleton_is_work(s, i)) first[m->e->thread[rs_skeleton_row(s, i)] + 2]++;
+        if (is_point(m, i)) first[thread_of(m, i) + 2]++;
     for (size_t i = 1; ok && i <= n_threads; i++) first[i + 1] += first[i];
     for (uint32_t i = 1; ok && i < s->n; i++)
-        if (!rs_skeleton_is_work(s, i)) points[first[m->e->thread[rs_skeleton_row(s, i)] + 1]++] = i;
+        if (is_point(m, i)) points[first[thread_of(m, i) + 1]++] = i;
     for (size_t k = 0; ok && k < n; k++) {
         uint32_t thread = m->e->thread[steps[k].row];
         const uint32_t *of = points + first[thread];

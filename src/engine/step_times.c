@@ -8,25 +8,27 @@
 #include "base/memory.h"
 #include "engine/engine.h"
 
-/* The first start of the first step's work on each stream; INT64_MAX: it has none there. */
-static void first_starts(const rs_skeleton *s, int64_t *starts)
+/* The first start of the first step's work on each stream; INT64_MAX: it has none there. kind: of the rank's nodes. */
+static void first_starts(const rs_skeleton *s, const uint8_t *kind, int64_t *starts)
 {
+    rs_packed_reader steps = {.of = &s->step};
     for (size_t i = 0; i < s->n_lanes; i++) starts[i] = INT64_MAX;
-    for (uint32_t i = 0; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && rs_skeleton_step_of(s, i) == 0 &&
-            rs_skeleton_time(s, i) < starts[rs_skeleton_at(s, i)->lane])
-            starts[rs_skeleton_at(s, i)->lane] = rs_skeleton_time(s, i);
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (!(kind[i] & RS_ENGINE_WORK) || rs_packed_read(&steps, i) != 1) continue;
+        int64_t *start = &starts[rs_skeleton_at(s, i)->lane];
+        if (rs_skeleton_time(s, i) < *start) *start = rs_skeleton_time(s, i);
+    }
 }
 
 /* Of each stream the work of no step ahead of the first step's that ends last. */
-static void last_before(const rs_skeleton *s, const int64_t *starts, uint32_t *last)
+static void last_before(const rs_skeleton *s, const uint8_t *kind, const int64_t *starts, uint32_t *last)
 {
+    rs_packed_reader steps = {.of = &s->step};
     for (size_t i = 0; i < s->n_lanes; i++) last[i] = RS_NO_NODE;
     for (uint32_t i = 0; i < s->n; i++) {
+        if (!(kind[i] & RS_ENGINE_WORK) || rs_packed_read(&steps, i)) continue;
         uint16_t lane = rs_skeleton_at(s, i)->lane;
-        if (!rs_skeleton_is_work(s, i) || rs_skeleton_step_of(s, i) >= 0 ||
-            rs_skeleton_time(s, i) >= starts[lane] || starts[lane] == INT64_MAX)
-            continue;
+        if (rs_skeleton_time(s, i) >= starts[lane] || starts[lane] == INT64_MAX) continue;
         if (last[lane] == RS_NO_NODE || rs_skeleton_end(s, i) > rs_skeleton_end(s, last[lane]))
             last[lane] = i;
     }
@@ -48,8 +50,9 @@ rs_status rs_engine_find_ahead(rs_engine *e, rs_error *err)
         const rs_skeleton *s = e->ranks[r];
         uint32_t at = e->ahead_base[r];
         if (s->n_steps) {
-            first_starts(s, starts);
-            last_before(s, starts, last);
+            const uint8_t *kind = e->kind + e->node_base[r];
+            first_starts(s, kind, starts);
+            last_before(s, kind, starts, last);
             for (size_t i = 0; i < s->n_lanes; i++)
                 if (last[i] != RS_NO_NODE) e->ahead[at++] = e->node_base[r] + last[i];
         }
@@ -82,12 +85,14 @@ void rs_engine_step_ends(const rs_engine *e, const rs_times *t, int64_t *ends)
 {
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
+        rs_packed_reader steps = {.of = &s->step};
         uint32_t base = e->node_base[r];
         int64_t *end = ends + e->step_base[r];
         for (size_t k = 0; k < s->n_steps; k++)
             end[k] = rs_add_sat(rs_times_end(t, base + s->steps[k].last), s->steps[k].tail);
         for (uint32_t i = 0; i < s->n; i++) {
-            const int32_t step = e->kind[base + i] & RS_ENGINE_WORK ? rs_skeleton_step_of(s, i) : -1;
+            const int32_t step =
+                e->kind[base + i] & RS_ENGINE_WORK ? (int32_t)rs_packed_read(&steps, i) - 1 : -1;
             const int64_t over = step < 0 ? INT64_MIN : rs_times_end_of(e, t, r, i);
             if (step >= 0 && over > end[step]) end[step] = over;
         }

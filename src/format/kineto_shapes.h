@@ -8,6 +8,7 @@
  * event. Both accept the same texts. */
 #pragma once
 
+#include "base/little.h"
 #include "format/kineto_core.h"
 
 #define RS_LITERAL 64

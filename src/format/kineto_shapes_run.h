@@ -8,16 +8,6 @@
 /* All of it belongs into one loop: left to itself the compiler calls what it meets twice. */
 #define RS_HOT inline __attribute__((always_inline))
 
-static RS_HOT uint64_t load_le(const uint8_t *p)
-{
-    uint64_t w;
-    memcpy(&w, p, 8);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    w = __builtin_bswap64(w);
-#endif
-    return w;
-}
-
 /* How many of the 8 bytes, from the first on, are digits; *digits is the word with '0' taken off. */
 static RS_HOT unsigned count_digits(uint64_t w, uint64_t *digits)
 {
@@ -45,16 +35,16 @@ static RS_HOT bool read_digits(const uint8_t **p, uint64_t *value)
 {
     uint64_t x, v = 0;
     const uint8_t *q = *p;
-    unsigned n = count_digits(load_le(q), &x), total = n;
+    unsigned n = count_digits(rs_little_read(q), &x), total = n;
     v = join_digits(x, n);
     if (n == 8) {
         q += 8;
-        n = count_digits(load_le(q), &x);
+        n = count_digits(rs_little_read(q), &x);
         v = v * powers[n] + join_digits(x, n);
         total += n;
         if (n == 8) {
             q += 8;
-            n = count_digits(load_le(q), &x);
+            n = count_digits(rs_little_read(q), &x);
             if (n > 2) return false;
             v = v * powers[n] + join_digits(x, n);
             total += n;
@@ -86,7 +76,7 @@ static RS_HOT bool read_digits_at(rs_edge *edge, const uint8_t **p, uint64_t *va
         /* the compiler must not see that `next` depends on the count below once that was found equal */
         __asm__("" : "+r"(next));
         uint64_t x, y;
-        unsigned counted = count_digits(load_le(q), &x);
+        unsigned counted = count_digits(rs_little_read(q), &x);
         if (n < 8) {
             if (counted == n) {
                 *value = join_digits(x, n);
@@ -94,13 +84,13 @@ static RS_HOT bool read_digits_at(rs_edge *edge, const uint8_t **p, uint64_t *va
                 return true;
             }
         } else if (n < 16 && counted == 8) {
-            if (count_digits(load_le(q + 8), &y) == n - 8) {
+            if (count_digits(rs_little_read(q + 8), &y) == n - 8) {
                 *value = join_digits(x, 8) * powers[n - 8] + join_digits(y, n - 8);
                 *p = next;
                 return true;
             }
         } else if (n == 16 && counted == 8) {
-            if (count_digits(load_le(q + 8), &y) == 8 && (unsigned)(q[16] - '0') > 9) {
+            if (count_digits(rs_little_read(q + 8), &y) == 8 && (unsigned)(q[16] - '0') > 9) {
                 *value = join_digits(x, 8) * powers[8] + join_digits(y, 8);
                 *p = next;
                 return true;
@@ -119,7 +109,7 @@ static RS_HOT bool add_decimals(const uint8_t **p, uint64_t v, int64_t *ns)
     if (v > UINT64_C(9000000000000000)) return false;
     v *= 1000;
     if (**p == '.') {
-        unsigned n = count_digits(load_le(*p + 1), &x);
+        unsigned n = count_digits(rs_little_read(*p + 1), &x);
         if (n == 0 || n > 3) return false;
         if (n == 3) {
             /* the usual number of them: its value does not wait for the count */
@@ -168,7 +158,7 @@ static RS_HOT bool read_real(const uint8_t **p, double *value)
     if (!read_digits(p, &v)) return false;
     unsigned n = 0;
     if (**p == '.') {
-        n = count_digits(load_le(*p + 1), &x);
+        n = count_digits(rs_little_read(*p + 1), &x);
         if (n == 0) return false;
         if (n == 8 || v >= UINT64_C(90071992)) {
             /* long ones are rare and not ours */
@@ -192,12 +182,12 @@ static RS_HOT bool skip_number(const uint8_t **p, const uint8_t *end)
     unsigned n;
     const uint8_t *q = *p + (**p == '-');
     const uint8_t *first = q;
-    while ((n = count_digits(load_le(q), &x)) == 8 && q < end) q += 8;
+    while ((n = count_digits(rs_little_read(q), &x)) == 8 && q < end) q += 8;
     q += n;
     if (q == first) return false;
     if (*q == '.') {
         first = ++q;
-        while ((n = count_digits(load_le(q), &x)) == 8 && q < end) q += 8;
+        while ((n = count_digits(rs_little_read(q), &x)) == 8 && q < end) q += 8;
         q += n;
         if (q == first) return false;
     }

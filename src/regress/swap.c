@@ -95,9 +95,8 @@ static bool find_rows(swapper *x)
                 uint32_t meeting = e->meeting_of[rs_engine_member(e, node)];
                 if (x->by_meeting[meeting] == NO_ROW) x->by_meeting[meeting] = *row;
             }
-            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); ok && k < k_end;
-                 k++)
-                ok = find_edge(x, r, i, k);
+            if (ok)
+                RS_EDGES_INTO(s, i, k) ok = find_edge(x, r, i, k);
         }
         for (size_t i = 0; ok && i < e->n_added; i++) {
             uint32_t target = e->added[i].target;

@@ -131,7 +131,7 @@ int64_t rs_judged_loader_time(const rs_judged *job, size_t rank, int64_t *by_ste
     const int64_t *recorded = job->recorded->edge + job->engine->edge_base[rank];
     int64_t sum = 0;
     for (uint32_t i = 0; i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++) {
+        RS_EDGES_INTO(s, i, k) {
             if (rs_edge_part(s, k) != RS_PART_LOADER || recorded[k] <= 0) continue;
             sum = rs_add_sat(sum, recorded[k]);
             if (by_step && rs_skeleton_step_of(s, i) >= 0)

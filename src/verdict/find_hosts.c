@@ -44,7 +44,7 @@ static bool is_copy(const rs_skeleton *s, uint32_t i, const char *way)
 static bool is_received(const rs_skeleton *s, uint32_t work)
 {
     if (rs_skeleton_at(s, work)->part == RS_PART_TRANSFER) return true;
-    for (uint32_t k = rs_skeleton_first(s, work), k_end = rs_skeleton_first(s, work + 1); k < k_end; k++) {
+    RS_EDGES_INTO(s, work, k) {
         uint32_t from = rs_edge_source(s, k) >> 1;
         if ((rs_edge_source(s, k) & 1) && is_work(s, from) &&
             rs_skeleton_at(s, from)->part == RS_PART_TRANSFER)
@@ -57,7 +57,7 @@ static bool is_received(const rs_skeleton *s, uint32_t work)
 static uint32_t awaited(const rs_skeleton *s, uint32_t point)
 {
     if (is_work(s, point)) return 0;
-    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, point, k)
         if (rs_edge_cost(s, k) == RS_COST_ANSWER) return rs_edge_source(s, k) >> 1;
     return 0;
 }
@@ -92,7 +92,7 @@ static bool allocates(const char *name)
 static int64_t call_time(const rs_skeleton *s, uint32_t point)
 {
     int64_t before = rs_skeleton_time(s, point);
-    for (uint32_t k = rs_skeleton_first(s, point), k_end = rs_skeleton_first(s, point + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, point, k)
         if (rs_edge_cost(s, k) != RS_COST_ANSWER && !is_work(s, rs_edge_source(s, k) >> 1) &&
             rs_edge_source(s, k) >> 1)
             before = rs_skeleton_source_time(s, rs_edge_source(s, k));
@@ -102,7 +102,7 @@ static int64_t call_time(const rs_skeleton *s, uint32_t point)
 /* When a piece of work was launched; where that is not known, when it starts. */
 static int64_t launch_of(const rs_skeleton *s, uint32_t work)
 {
-    for (uint32_t k = rs_skeleton_first(s, work), k_end = rs_skeleton_first(s, work + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, work, k)
         if (rs_edge_cost(s, k) < RS_COST_STREAM && rs_edge_source(s, k) >> 1 &&
             !is_work(s, rs_edge_source(s, k) >> 1))
             return rs_skeleton_source_time(s, rs_edge_source(s, k));
@@ -116,10 +116,10 @@ static int64_t *list_next(const rs_skeleton *s)
     int64_t *next = rs_malloc((s->n + 1) * sizeof *next);
     for (uint32_t i = 0; next && i < s->n; i++) next[i] = INT64_MAX;
     for (uint32_t i = 1; next && i < s->n; i++)
-        for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-             is_work(s, i) && k < k_end; k++)
-            if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
-                next[rs_edge_source(s, k) >> 1] = launch_of(s, i);
+        if (is_work(s, i))
+            RS_EDGES_INTO(s, i, k)
+                if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
+                    next[rs_edge_source(s, k) >> 1] = launch_of(s, i);
     return next;
 }
 
@@ -354,12 +354,12 @@ static stretch *list_stretches(const rs_judged *job, size_t *n)
         for (uint32_t i = 1; ok && i < s->n; i++) {
             const uint32_t text = rs_skeleton_at(s, i)->name;
             const uint64_t name = text == RS_NO_STRING ? 0 : names[text] | 1;
-            for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1);
-                 ok && rs_skeleton_step_of(s, i) >= 0 && k < k_end; k++) {
+            if (rs_skeleton_step_of(s, i) < 0) continue;
+            RS_EDGES_INTO(s, i, k) {
                 bool call = is_work(s, i) && rs_edge_cost(s, k) < RS_COST_INSIDE;
                 bool host = !is_work(s, i) && rs_edge_part(s, k) == RS_PART_HOST &&
                             rs_edge_cost(s, k) >= RS_COST_CALL;
-                if ((!call && !host) || weight[k] == RS_NO_EDGE) continue;
+                if (!ok || (!call && !host) || weight[k] == RS_NO_EDGE) continue;
                 int64_t ns = call ? rs_edge_base(s, k) : weight[k];
                 bool compared = host && k == rs_skeleton_first(s, i) && peers[k] != RS_NO_EDGE;
                 ok =

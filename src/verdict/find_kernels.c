@@ -132,7 +132,7 @@ static uint8_t can_fuse(const rs_skeleton *s, uint32_t i, uint8_t *known)
 /* The work before it on its stream, as far as the graph knows; 0: none. */
 static uint32_t neighbour_before(const rs_skeleton *s, uint32_t i)
 {
-    for (uint32_t k = rs_skeleton_first(s, i), k_end = rs_skeleton_first(s, i + 1); k < k_end; k++)
+    RS_EDGES_INTO(s, i, k)
         if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
             return rs_edge_source(s, k) >> 1;
     return 0;

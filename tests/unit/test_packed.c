@@ -31,6 +31,21 @@ static rs_packed make(const uint32_t *values, size_t n)
     return p;
 }
 
+/* In pairs, in order, and here and there. */
+static void check_reads(const rs_packed *p, const uint32_t *values, size_t n)
+{
+    rs_packed_reader in_order = {.of = p}, anywhere = {.of = p};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t next;
+        const size_t other = by_chance() % n;
+        assert_int_equal(rs_packed_read(&in_order, i), values[i]);
+        assert_int_equal(rs_packed_read(&anywhere, other), values[other]);
+        if (i + 1 == n) continue;
+        assert_int_equal(rs_packed_two(p, i, &next), values[i]);
+        assert_int_equal(next, values[i + 1]);
+    }
+}
+
 static void test_numbers(void **state)
 {
     static const size_t lengths[] = {0, 1, 2, 63, 64, 65, 128, 1000, 64 * 70, 64 * 70 + 33};
@@ -41,11 +56,13 @@ static void test_numbers(void **state)
         for (size_t i = 0; i < n; i++) values[i] = number(i);
         rs_packed p = make(values, n), wide;
         for (size_t i = 0; i < n; i++) assert_int_equal(rs_packed_at(&p, i), values[i]);
+        check_reads(&p, values, n);
         assert_true(rs_packed_holds(&p, n));
         assert_false(rs_packed_holds(&p, n + 65));
         if (n) assert_false(rs_packed_holds(&p, n > 64 ? n - 64 : 0));
         assert_true(rs_packed_spread(&p, n, &wide));
         for (size_t i = 0; i < n; i++) assert_int_equal(rs_packed_at(&wide, i), values[i]);
+        check_reads(&wide, values, n);
         rs_free(wide.spread);
         rs_packed_clear(&p);
         rs_free(values);
