@@ -25,9 +25,15 @@ void rs_packed_clear(rs_packed *p)
     *p = (rs_packed){0};
 }
 
-/* As many numbers as a word holds wherever in a byte the first begins. */
-static inline __attribute__((always_inline)) void unpack(const char *bytes, uint32_t least, uint32_t bits,
-                                                         uint32_t in_word, uint32_t *out)
+/* How many numbers a word holds, wherever in its first byte the first of them begins. */
+static uint32_t n_in_word(uint32_t bits)
+{
+    return bits <= 7 ? 8 : bits <= 14 ? 4 : bits <= 28 ? 2 : 1;
+}
+
+#define INLINE static inline __attribute__((always_inline)) /* `in_word` is a constant then */
+
+INLINE void unpack(const char *bytes, uint32_t least, uint32_t bits, uint32_t in_word, uint32_t *out)
 {
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
     for (uint32_t i = 0, bit = 0; i < RS_PACKED_IN_BLOCK; i += in_word, bit += in_word * bits) {
@@ -37,21 +43,34 @@ static inline __attribute__((always_inline)) void unpack(const char *bytes, uint
     }
 }
 
+/* The other way. A word's bytes that are not yet full begin the next one. */
+INLINE void pack(const uint32_t *numbers, uint32_t least, uint32_t bits, uint32_t in_word, char *bytes)
+{
+    uint64_t begun = 0;
+    for (uint32_t i = 0, bit = 0; i < RS_PACKED_IN_BLOCK; i += in_word, bit += in_word * bits) {
+        uint64_t word = 0;
+#pragma GCC unroll 8
+        for (uint32_t k = in_word; k-- > 0;) word = word << bits | (numbers[i + k] - least);
+        word = word << (bit & 7) | begun;
+        rs_little_write(bytes + (bit >> 3), word);
+        begun = word >> (((bit + in_word * bits) >> 3) - (bit >> 3)) * 8;
+    }
+}
+
 void rs_packed_unpack(const rs_packed *p, size_t block, uint32_t *out)
 {
     const uint32_t at = p->blocks[block].at, least = p->blocks[block].least,
                    bits = p->blocks[block + 1].at - at;
     const char *bytes = p->bytes + ((size_t)at << 3);
-    if (!bits)
+    switch (bits ? n_in_word(bits) : 0) {
+    case 0:
         for (size_t i = 0; i < RS_PACKED_IN_BLOCK; i++) out[i] = least;
-    else if (bits <= 7)
-        unpack(bytes, least, bits, 8, out);
-    else if (bits <= 14)
-        unpack(bytes, least, bits, 4, out);
-    else if (bits <= 28)
-        unpack(bytes, least, bits, 2, out);
-    else
-        unpack(bytes, least, bits, 1, out);
+        break;
+    case 8: unpack(bytes, least, bits, 8, out); break;
+    case 4: unpack(bytes, least, bits, 4, out); break;
+    case 2: unpack(bytes, least, bits, 2, out); break;
+    default: unpack(bytes, least, bits, 1, out);
+    }
 }
 
 void rs_packed_turn(rs_packed_reader *r, size_t block)
@@ -76,20 +95,15 @@ static uint32_t bits_of(uint32_t most)
     return most ? 32 - (uint32_t)__builtin_clz(most) : 0;
 }
 
-/* The bits of a block's numbers into whole eights of bytes. */
-static void put_block(const rs_bit_packer *p, uint32_t least, uint32_t bits, unsigned char *out)
+/* Writes up to 8 bytes beyond what it takes. */
+static void put_block(const uint32_t *numbers, uint32_t least, uint32_t bits, char *bytes)
 {
-    uint64_t word = 0;
-    uint32_t used = 0;
-    for (size_t i = 0; i < RS_PACKED_IN_BLOCK && bits; i++) {
-        const uint64_t value = p->waiting[i] - least;
-        word |= value << used;
-        used += bits;
-        if (used < 64) continue;
-        rs_little_write(out, word);
-        out += sizeof word;
-        used -= 64;
-        word = used ? value >> (bits - used) : 0;
+    switch (bits ? n_in_word(bits) : 0) {
+    case 0: break;
+    case 8: pack(numbers, least, bits, 8, bytes); break;
+    case 4: pack(numbers, least, bits, 4, bytes); break;
+    case 2: pack(numbers, least, bits, 2, bytes); break;
+    default: pack(numbers, least, bits, 1, bytes);
     }
 }
 
@@ -111,7 +125,7 @@ void rs_bit_packer_flush(rs_bit_packer *p)
                 !rs_grow((void **)&to->blocks, &p->blocks_capacity, to->n_blocks + 2, sizeof *to->blocks) ||
                 !rs_grow((void **)&to->bytes, &p->bytes_capacity, (((size_t)at + bits) << 3) + SPARE, 1);
     if (!p->failed) {
-        put_block(p, least, bits, (unsigned char *)to->bytes + ((size_t)at << 3));
+        put_block(p->waiting, least, bits, to->bytes + ((size_t)at << 3));
         if (!to->n_blocks) to->n_blocks = 1;
         to->blocks[to->n_blocks - 1] = (rs_packed_block){least, at};
         to->blocks[to->n_blocks++] = (rs_packed_block){0, at + bits};

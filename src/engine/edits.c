@@ -237,9 +237,9 @@ static int64_t scaled(const rs_edit *edit, int64_t ns, int64_t median)
 
 bool rs_edit_is_plain_work(const rs_editor *x, size_t rank, uint32_t i)
 {
-    const rs_skeleton *s = x->e->ranks[rank];
-    return rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part != RS_PART_TRANSFER &&
-           !(x->e->kind[x->e->node_base[rank] + i] & RS_ENGINE_MEETS);
+    const uint8_t kind = x->e->kind[x->e->node_base[rank] + i];
+    return kind & RS_ENGINE_WORK && !(kind & RS_ENGINE_MEETS) &&
+           rs_skeleton_at(x->e->ranks[rank], i)->part != RS_PART_TRANSFER;
 }
 
 /* pass 0 collects values for the median, pass 1 changes them. */

@@ -146,8 +146,10 @@ static bool find_host(const rs_forest *f, uint32_t rank, waits *w)
     const rs_engine *e = f->e;
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
+    rs_packed_reader firsts = {.of = &s->first};
     for (uint32_t i = 1; i < s->n; i++) {
-        uint32_t edge = rs_times_cause(f->t, rank, i), k = edge - e->edge_base[rank];
+        uint32_t edge = rs_times_cause_among(f->t, rank, i, rs_packed_read(&firsts, i)),
+                 k = edge - e->edge_base[rank];
         if (edge == RS_NO_CAUSE || edge & RS_CAUSE_EXTRA || edge >= e->edge_base[e->n_ranks]) continue;
         if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
         RS_EDGES_INTO(s, i, own) {

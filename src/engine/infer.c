@@ -93,12 +93,11 @@ static int64_t looseness(const rs_skeleton *s, uint32_t node)
 {
     int64_t least = INT64_MAX;
     RS_EDGES_INTO(s, node, k) {
-        if (rs_edge_origin(s, k) == RS_ORIGIN_DEVICE || rs_edge_origin(s, k) == RS_ORIGIN_CALL ||
-            rs_edge_part(s, k) == RS_PART_PINNED)
+        const rs_skeleton_tie *tie = &s->ties[s->tie[k]];
+        if (tie->origin == RS_ORIGIN_DEVICE || tie->origin == RS_ORIGIN_CALL || tie->part == RS_PART_PINNED)
             continue;
-        int64_t usual = rs_edge_cost(s, k) < RS_N_COSTS && s->all.least[rs_edge_cost(s, k)] > 0
-                            ? s->all.least[rs_edge_cost(s, k)]
-                            : 0;
+        const int64_t usual =
+            tie->cost < RS_N_COSTS && s->all.least[tie->cost] > 0 ? s->all.least[tie->cost] : 0;
         int64_t over = rs_add_sat(rs_skeleton_source_time(s, rs_edge_source(s, k)),
                                   rs_add_sat(rs_edge_base(s, k), usual));
         int64_t beyond = rs_sub_sat(rs_skeleton_time(s, node), over);

@@ -16,7 +16,7 @@ static void clear_copies(rs_engine *e)
 {
     for (size_t r = 0; e->copies && r < e->n_ranks; r++) {
         const rs_skeleton *s = &e->copies[r];
-        rs_free_all(s->label.spread, s->step.spread, s->first.spread, s->base.spread);
+        rs_free_all(s->label.spread, s->step.spread, s->first.spread, s->source.spread, s->base.spread);
     }
     rs_free_all(e->copies, e->of_copies);
 }
@@ -86,6 +86,7 @@ static bool spread(const rs_skeleton *s, rs_skeleton *out)
     memcpy(out, s, offsetof(rs_skeleton, shared));
     return rs_packed_spread(&s->label, s->n, &out->label) && rs_packed_spread(&s->step, s->n, &out->step) &&
            rs_packed_spread(&s->first, s->n + 1, &out->first) &&
+           rs_packed_spread(&s->source, s->n_edges, &out->source) &&
            rs_packed_spread(&s->base, s->n_edges, &out->base);
 }
 
@@ -363,7 +364,7 @@ static void clear_walk(walk *w)
 typedef struct cursors {
     rs_engine *e;
     uint32_t *at;                       /* by rank: its next node */
-    rs_packed_reader *firsts;           /* by rank */
+    rs_packed_reader *firsts, *sources; /* by rank */
     uint32_t *stuck;                    /* by rank: the meeting that it waits for; UINT32_MAX: none */
     uint32_t *ready, n_ready;           /* ranks that can go on */
     uint32_t *later, at_later, n_later; /* ranks that gave way; a ring of n_ranks */
@@ -385,11 +386,12 @@ static uint32_t waits_for(const cursors *c, uint32_t node)
 static uint32_t what_holds(const cursors *c, size_t rank)
 {
     const rs_engine *e = c->e;
-    const uint32_t *sources = e->ranks[rank]->source;
     uint32_t base = e->node_base[rank], local = c->at[rank], k = DONE;
     const uint32_t end = rs_packed_read(&c->firsts[rank], local + 1);
-    for (uint32_t i = rs_packed_read(&c->firsts[rank], local); k == DONE && i < end; i++)
-        if (sources[i] & 1) k = waits_for(c, base + (sources[i] >> 1));
+    for (uint32_t i = rs_packed_read(&c->firsts[rank], local); k == DONE && i < end; i++) {
+        const uint32_t source = rs_packed_read(&c->sources[rank], i);
+        if (source & 1) k = waits_for(c, base + (source >> 1));
+    }
     if (!(e->kind[base + local] & RS_ENGINE_ADDED)) return k;
     size_t from, to;
     rs_engine_added_to(e, base + local, &from, &to);
@@ -438,15 +440,17 @@ static bool order_as_numbered(rs_engine *e, bool *complete)
     size_t n_done = 0;
     c.at = rs_calloc(e->n_ranks + 1, sizeof *c.at);
     c.firsts = rs_calloc(e->n_ranks + 1, sizeof *c.firsts);
+    c.sources = rs_calloc(e->n_ranks + 1, sizeof *c.sources);
     c.stuck = rs_malloc((e->n_ranks + 1) * sizeof *c.stuck);
     c.ready = rs_malloc((e->n_ranks + 1) * sizeof *c.ready);
     c.later = rs_malloc((e->n_ranks + 1) * sizeof *c.later);
     c.missing = rs_malloc((e->n_meetings + 1) * sizeof *c.missing);
-    bool ok = c.at && c.firsts && c.stuck && c.ready && c.later && c.missing;
+    bool ok = c.at && c.firsts && c.sources && c.stuck && c.ready && c.later && c.missing;
     for (size_t k = 0; ok && k < e->n_meetings; k++) c.missing[k] = e->meetings[k].n;
     for (size_t r = e->n_ranks; ok && r > 0; r--) {
         c.stuck[r - 1] = DONE;
         c.firsts[r - 1].of = &e->ranks[r - 1]->first;
+        c.sources[r - 1].of = &e->ranks[r - 1]->source;
         c.ready[c.n_ready++] = (uint32_t)(r - 1);
     }
     while (ok && (c.n_ready || c.n_later)) {
@@ -458,7 +462,7 @@ static bool order_as_numbered(rs_engine *e, bool *complete)
     }
     for (size_t r = 0; ok && r < e->n_ranks; r++) n_done += c.at[r];
     *complete = ok && n_done == e->n_nodes;
-    rs_free_all(c.at, c.firsts, c.stuck, c.ready, c.later, c.missing);
+    rs_free_all(c.at, c.firsts, c.sources, c.stuck, c.ready, c.later, c.missing);
     if (!*complete) {
         rs_free(e->runs);
         e->runs = NULL;

@@ -164,26 +164,29 @@ static void set_work(const rs_engine *e, rs_weights *out)
     set_transfers(e, out);
 }
 
-/* Where a walk over all edges has unpacked their bases; NULL: they are read one by one. */
-static inline int64_t base_of(const rs_skeleton *s, uint32_t k, rs_packed_reader *bases)
-{
-    return bases ? rs_packed_read(bases, k) : rs_edge_base(s, k);
-}
-
-/* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
-static inline int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs, rs_packed_reader *bases)
-{
-    const uint8_t cost = rs_edge_cost(s, k);
-    if (cost == RS_COST_NONE) return base_of(s, k, bases);
-    return costs[cost] == RS_NO_COST ? RS_NO_EDGE : rs_add_sat(base_of(s, k, bases), costs[cost]);
-}
+/* Of the packed columns of a rank. */
+typedef struct rank_readers {
+    rs_packed_reader first, source, base;
+} rank_readers;
 
 typedef struct choice {
     const rs_engine *e;
     rs_edges_used edges;
     bool constant;
     int fold;
+    const rs_skeleton_costs *costs; /* of the rank at hand */
+    rank_readers *readers; /* where all nodes of a rank are walked; NULL: columns are read one by one */
 } choice;
+
+static inline uint32_t source_of(const choice *c, const rs_skeleton *s, uint32_t k)
+{
+    return c->readers ? rs_packed_read(&c->readers->source, k) : rs_edge_source(s, k);
+}
+
+static inline int64_t base_of(const choice *c, const rs_skeleton *s, uint32_t k)
+{
+    return c->readers ? rs_packed_read(&c->readers->base, k) : rs_edge_base(s, k);
+}
 
 static const rs_skeleton_costs *costs_of(const choice *c, const rs_skeleton *s)
 {
@@ -214,28 +217,28 @@ static bool is_latency(uint8_t cost)
 
 /* time: of the node that the edge leads to, as recorded. */
 static inline int64_t weight_of(const choice *c, const rs_skeleton *s, int64_t time, uint32_t k,
-                                uint32_t source, bool binds, rs_packed_reader *bases)
+                                uint32_t source, bool binds)
 {
-    const rs_skeleton_costs *costs = costs_of(c, s);
-    const bool constant = c->constant && is_latency(rs_edge_cost(s, k));
-    if (constant) {
-        const int64_t typical = usual(s, k, costs->typical, bases);
-        if (typical != RS_NO_EDGE) return typical;
-    }
+    const uint8_t cost = rs_edge_cost(s, k);
+    const bool constant = c->constant && is_latency(cost);
+    if (constant && c->costs->typical[cost] != RS_NO_COST)
+        return rs_add_sat(base_of(c, s, k), c->costs->typical[cost]);
     const int64_t gap = rs_sub_sat(time, rs_skeleton_source_time(s, source));
     if (binds) return gap;
-    int64_t least = constant ? RS_NO_EDGE : usual(s, k, costs->least, bases);
-    if (least == RS_NO_EDGE) least = base_of(s, k, bases);
+    int64_t least = base_of(c, s, k);
+    if (!constant && cost != RS_COST_NONE && c->costs->least[cost] != RS_NO_COST)
+        least = rs_add_sat(least, c->costs->least[cost]);
     return least < gap ? least : gap;
 }
 
 /* The edge that held a node up: the first, but for those from communication that turned out to be over before. */
-static inline uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t base, uint32_t k,
+static inline uint32_t binding_edge(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t k,
                                     uint32_t end)
 {
-    while (k + 1 < end && (rs_edge_source(s, k) & 1) &&
-           (e->kind[base + (rs_edge_source(s, k) >> 1)] & RS_ENGINE_LOOSE))
-        k++;
+    for (; k + 1 < end; k++) {
+        const uint32_t source = source_of(c, s, k);
+        if (!(source & 1) || !(c->e->kind[base + (source >> 1)] & RS_ENGINE_LOOSE)) break;
+    }
     return k;
 }
 
@@ -250,17 +253,17 @@ typedef struct target {
 static inline target target_of(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local,
                                uint32_t first, uint32_t end)
 {
-    return (target){rs_skeleton_time(s, local), binding_edge(c->e, s, base, first, end),
+    return (target){rs_skeleton_time(s, local), binding_edge(c, s, base, first, end),
                     is_rebound(c, base + local)};
 }
 
 /* The weight of edge k into it, which comes from source, by the rule. */
 static inline int64_t by_rule(const choice *c, const rs_skeleton *s, const target *to, uint32_t k,
-                              uint32_t source, rs_packed_reader *bases)
+                              uint32_t source)
 {
     bool first = k == to->binding;
     if (first && to->rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;
-    return weight_of(c, s, to->time, k, source, first && !to->rebound, bases);
+    return weight_of(c, s, to->time, k, source, first && !to->rebound);
 }
 
 /* How long after the end of work that fills the device, less than 0, what waits for room there starts. */
@@ -294,22 +297,31 @@ static choice rule_of(const rs_engine *e, const rs_weights *w)
     return (choice){.e = e, .edges = w->edges, .constant = w->constant, .fold = w->fold};
 }
 
-static void set_edges(const choice *c, rs_weights *out)
+/* The same for the edges of a rank. readers: NULL is allowed. */
+static choice rule_within(const choice *rule, const rs_skeleton *s, rank_readers *readers)
 {
-    const rs_engine *e = c->e;
+    choice out = *rule;
+    out.costs = costs_of(rule, s);
+    out.readers = readers;
+    return out;
+}
+
+static void set_edges(const choice *rule, rs_weights *out)
+{
+    const rs_engine *e = rule->e;
     if (!out->edge) return;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
+        const choice c = rule_within(rule, s, NULL);
         int64_t *weight = out->edge + e->edge_base[r];
         for (uint32_t i = 0; i < s->n; i++) {
             uint32_t end;
             const uint32_t first = rs_skeleton_edges(s, i, &end);
-            const target to = target_of(c, s, e->node_base[r], i, first, end);
-            for (uint32_t k = first; k < end; k++)
-                weight[k] = by_rule(c, s, &to, k, rs_edge_source(s, k), NULL);
+            const target to = target_of(&c, s, e->node_base[r], i, first, end);
+            for (uint32_t k = first; k < end; k++) weight[k] = by_rule(&c, s, &to, k, rs_edge_source(s, k));
         }
     }
-    for (size_t i = 0; i < e->n_added; i++) out->edge[e->edge_base[e->n_ranks] + i] = added_by_rule(c, i);
+    for (size_t i = 0; i < e->n_added; i++) out->edge[e->edge_base[e->n_ranks] + i] = added_by_rule(rule, i);
 }
 
 static void fill(const rs_engine *e, rs_weights *out)
@@ -465,7 +477,7 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
     const rs_engine *e = p->e;
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
-    const uint32_t *first = s->first.spread, *sources = s->source;
+    const uint32_t *first = s->first.spread, *sources = s->source.spread;
     const uint8_t *kinds = e->kind + base, *has_extra = p->w->has_extra ? p->w->has_extra + base : NULL;
     const int64_t *weight = p->w->edge + edge_base, *work = p->w->work + base;
     int64_t *start_of = p->t->start + base, *end_of = p->t->end + base;
@@ -492,21 +504,23 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
 
 /* The same of a lean engine: nothing but starts is kept, and what is packed is unpacked block by block. */
 static void run_lean_rank(const pass *p, const rs_order_run *run, const uint32_t *order, uint32_t from,
-                          rs_packed_reader *firsts, rs_packed_reader *bases)
+                          rank_readers *readers)
 {
     const rs_engine *e = p->e;
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
     const uint8_t *kinds = e->kind + base, *has_extra = p->w->has_extra ? p->w->has_extra + base : NULL;
     int64_t *start_of = p->t->start + base;
+    const choice rule = rule_within(&p->rule, s, readers);
     for (uint32_t i = 0; i < run->n; i++) {
         const uint32_t local = order ? order[i] : from + i;
-        const uint32_t first = rs_packed_read(firsts, local), end = rs_packed_read(firsts, local + 1);
-        const target to = target_of(&p->rule, s, base, local, first, end);
+        const uint32_t first = rs_packed_read(&readers->first, local),
+                       end = rs_packed_read(&readers->first, local + 1);
+        const target to = target_of(&rule, s, base, local, first, end);
         reached r = {0, RS_NO_CAUSE};
         for (uint32_t k = first; k < end; k++) {
-            const uint32_t source = rs_edge_source(s, k);
-            const int64_t ns = by_rule(&p->rule, s, &to, k, source, bases);
+            const uint32_t source = source_of(&rule, s, k);
+            const int64_t ns = by_rule(&rule, s, &to, k, source);
             if (ns == RS_NO_EDGE) continue;
             const int64_t at =
                 rs_add_sat(source & 1 ? end_within(p->t, s, base, source >> 1) : start_of[source >> 1], ns);
@@ -525,10 +539,9 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
     pass p = {.e = e, .w = weights, .rule = rule_of(e, weights), .t = out};
     RS_LOCAL uint32_t *done = rs_calloc(e->n_ranks + 1, sizeof *done); /* by rank */
     const size_t n_readers = weights->edge ? 0 : e->n_ranks;
-    RS_LOCAL rs_packed_reader *firsts = rs_calloc(n_readers + 1, sizeof *firsts),
-                              *bases = rs_calloc(n_readers + 1, sizeof *bases); /* by rank */
+    RS_LOCAL rank_readers *readers = rs_calloc(n_readers + 1, sizeof *readers);
     p.missing = rs_malloc((e->n_meetings + 1) * sizeof *p.missing);
-    if (!p.missing || !done || !firsts || !bases) {
+    if (!p.missing || !done || !readers) {
         rs_free(p.missing);
         return rs_fail_nomem(err, "replay");
     }
@@ -539,8 +552,9 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
         out->last[k] = RS_NO_CAUSE;
     }
     for (size_t r = 0; r < n_readers; r++) {
-        firsts[r].of = &e->ranks[r]->first;
-        bases[r].of = &e->ranks[r]->base;
+        readers[r].first.of = &e->ranks[r]->first;
+        readers[r].source.of = &e->ranks[r]->source;
+        readers[r].base.of = &e->ranks[r]->base;
     }
     size_t at = 0;
     for (size_t i = 0; i < e->n_runs; at += e->runs[i++].n) {
@@ -549,7 +563,7 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
         if (weights->edge)
             run_rank(&p, run, order, done[run->rank]);
         else
-            run_lean_rank(&p, run, order, done[run->rank], &firsts[run->rank], &bases[run->rank]);
+            run_lean_rank(&p, run, order, done[run->rank], &readers[run->rank]);
         done[run->rank] += run->n;
     }
     rs_free(p.missing);
@@ -613,9 +627,10 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
     const rs_skeleton *s = e->ranks[rank];
     const uint32_t base = e->node_base[rank], local = node - base;
     if ((moment & 1) && e->kind[node] & RS_ENGINE_WORK) return link_of_end(e, t, node, rank);
-    uint32_t first = 0, end = 0;
-    if (e->lean) first = rs_skeleton_edges(s, local, &end);
-    const uint32_t edge = rs_times_cause_among(t, rank, local, first);
+    const uint32_t first = e->lean ? rs_skeleton_first(s, local) : 0;
+    const bool near = e->lean && t->choice[node] < RS_NEAR_CAUSES;
+    const uint32_t edge =
+        near ? e->edge_base[rank] + first + t->choice[node] : rs_times_cause_among(t, rank, local, first);
     rs_link l = {.from = RS_NO_CAUSE, .node = node, .part = RS_PART_WINDOW, .edge = edge};
     if (edge == RS_NO_CAUSE) return l;
     if (edge & RS_CAUSE_EXTRA) {
@@ -625,7 +640,7 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         l.part = RS_PART_GAP;
         return l;
     }
-    const choice rule = rule_of(e, w);
+    const choice any = rule_of(e, w), rule = rule_within(&any, s, NULL);
     int64_t typical = RS_NO_EDGE;
     if (edge >= e->edge_base[e->n_ranks]) {
         const rs_added_edge *a = &e->added[edge - e->edge_base[e->n_ranks]];
@@ -641,16 +656,20 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         l.part = RS_PART_GAP;
         if (s->all.typical[a->cost] != RS_NO_COST) typical = s->all.typical[a->cost];
     } else {
-        uint32_t k = edge - e->edge_base[rank];
+        const uint32_t k = edge - e->edge_base[rank], source = rs_edge_source(s, k);
         if (w->edge) {
             l.ns = w->edge[edge];
         } else {
+            const bool loose = source & 1 && e->kind[base + (source >> 1)] & RS_ENGINE_LOOSE;
+            const uint32_t end = k == first && !loose ? first + 1 : rs_skeleton_first(s, local + 1);
             const target to = target_of(&rule, s, base, local, first, end);
-            l.ns = by_rule(&rule, s, &to, k, rs_edge_source(s, k), NULL);
+            l.ns = by_rule(&rule, s, &to, k, source);
         }
-        l.from = (base + (rs_edge_source(s, k) >> 1)) << 1 | (rs_edge_source(s, k) & 1);
+        l.from = (base + (source >> 1)) << 1 | (source & 1);
         l.part = rs_edge_part(s, k);
-        if (is_latency(rs_edge_cost(s, k))) typical = usual(s, k, s->all.typical, NULL);
+        const uint8_t cost = rs_edge_cost(s, k);
+        if (is_latency(cost) && s->all.typical[cost] != RS_NO_COST)
+            typical = rs_add_sat(rs_edge_base(s, k), s->all.typical[cost]);
         if (l.part == RS_PART_PINNED) l.unexplained = l.ns;
     }
     if (typical != RS_NO_EDGE && rs_sub_sat(l.ns, typical) > UNEXPLAINED)

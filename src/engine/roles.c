@@ -39,7 +39,7 @@ static bool list_work(const rs_skeleton *s, const uint32_t *place, rs_keyed **ke
     return *n == 0 || rs_keyed_sort(*keys, *n);
 }
 
-/* Adds the instances of a rank; its work is put behind what list has, *at. */
+/* Adds the instances of a rank; its work is added to list at *at. */
 static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank, size_t *at)
 {
     const rs_skeleton *s = ranks[rank];

@@ -14,9 +14,9 @@ void rs_skeleton_free(void *skeleton)
 {
     rs_skeleton *s = skeleton;
     if (!s || atomic_fetch_sub(&s->shared, 1) > 0) return;
-    rs_free_all(s->since, s->block, s->far, s->duration, s->labels, s->longs, s->source, s->tie, s->ties,
-                s->phase, s->layer, s->lanes, s->steps, s->doing);
-    rs_packed *const columns[] = {&s->label, &s->row, &s->step, &s->first, &s->base};
+    rs_free_all(s->since, s->block, s->far, s->duration, s->labels, s->longs, s->tie, s->ties, s->phase,
+                s->layer, s->lanes, s->steps, s->doing);
+    rs_packed *const columns[] = {&s->label, &s->row, &s->step, &s->first, &s->source, &s->base};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) rs_packed_clear(columns[i]);
     rs_coll_rank_free(s->comm);
     rs_free_all(s->comm_node, s->share, s->shares);
@@ -66,14 +66,13 @@ void rs_skeleton_mark_launches(const rs_skeleton *s, uint8_t *launches)
 /* ---- size ---------------------------------------------------------------------------------------------- */
 
 #define NODE_BYTES (2 * sizeof(uint32_t)) /* of what is not packed */
-#define EDGE_BYTES (sizeof(uint32_t) + sizeof(uint8_t))
 
 uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
-    const rs_packed *const columns[] = {&s->label, &s->row, &s->step, &s->first, &s->base};
+    const rs_packed *const columns[] = {&s->label, &s->row, &s->step, &s->first, &s->source, &s->base};
     uint64_t packed = 0;
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) packed += rs_packed_size(columns[i]);
-    return sizeof *s + packed + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
+    return sizeof *s + packed + s->n * NODE_BYTES + s->n_edges * sizeof *s->tie +
            s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_shared * sizeof *s->share +
            s->n_shares * sizeof *s->shares + s->n_lanes * sizeof *s->lanes + s->n_labels * sizeof *s->labels +
            s->n_ties * sizeof *s->ties + (s->n_longs + s->n_far) * sizeof *s->longs +
@@ -130,7 +129,7 @@ static bool check(const void *value)
     /* before anything is read from a packed column */
     if (!rs_packed_holds(&s->label, s->n) || !rs_packed_holds(&s->row, s->n) ||
         !rs_packed_holds(&s->step, s->n) || !rs_packed_holds(&s->first, s->n + 1) ||
-        !rs_packed_holds(&s->base, s->n_edges))
+        !rs_packed_holds(&s->source, s->n_edges) || !rs_packed_holds(&s->base, s->n_edges))
         return false;
     if (!check_labels(s)) return false;
     if (rs_skeleton_first(s, 0) != 0 || rs_skeleton_first(s, 1) != 0 ||
@@ -219,9 +218,9 @@ static const rs_field fields[] = {
     RS_FIELD_STRUCT(rs_skeleton, row, &rs_packed_layout),
     RS_FIELD_STRUCT(rs_skeleton, step, &rs_packed_layout),
     RS_FIELD_STRUCT(rs_skeleton, first, &rs_packed_layout),
-    RS_FIELD_VALUES(rs_skeleton, source, n_edges),
+    RS_FIELD_STRUCT(rs_skeleton, source, &rs_packed_layout),
     RS_FIELD_STRUCT(rs_skeleton, base, &rs_packed_layout),
-    RS_FIELD_ROW(rs_skeleton, tie, rs_skeleton, n_edges),
+    RS_FIELD_VALUES(rs_skeleton, tie, n_edges),
     RS_FIELD_LIST(rs_skeleton, ties, n_ties, &tie_layout),
     RS_FIELD_VALUES(rs_skeleton, phase, n_placed),
     RS_FIELD_ROW(rs_skeleton, layer, rs_skeleton, n_placed),

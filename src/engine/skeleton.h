@@ -7,7 +7,7 @@
  * weighs the time between both ends as recorded, whatever that is; the other edges weigh the least that their
  * kind takes. So a replay of the recorded weights gives the recorded times.
  *
- * Everything is a column, most of them packed (base/packed.h). A node costs some 14 bytes and 5 an edge, of which it has one to
+ * Everything is a column, most of them packed (base/packed.h). A node costs some 14 bytes and 3 an edge, of which it has one to
  * three. What many nodes have in common (names, lane, part) stands once, in a label, and what many edges have in a tie. */
 #pragma once
 
@@ -151,7 +151,7 @@ typedef struct rs_skeleton {
     size_t n_longs, n_far;
 
     size_t n_edges;
-    uint32_t *source; /* node << 1 | whether from its end */
+    rs_packed source; /* see rs_edge_source */
     rs_packed base;   /* see rs_edge_base */
     uint8_t *tie;     /* place in ties; see rs_edge_part and the like */
     rs_skeleton_tie *ties;
@@ -250,7 +250,7 @@ static inline uint32_t rs_skeleton_edges(const rs_skeleton *s, size_t node, uint
 /* node << 1 | whether from its end. */
 static inline uint32_t rs_edge_source(const rs_skeleton *s, size_t edge)
 {
-    return s->source[edge];
+    return rs_packed_at(&s->source, edge);
 }
 /* ns that the cost comes on top of: host time, a launching call; held at 2^32 - 1. */
 static inline uint32_t rs_edge_base(const rs_skeleton *s, size_t edge)

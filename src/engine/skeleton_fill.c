@@ -120,11 +120,11 @@ static bool make_columns(rs_maker *m)
     m->columns.row.to = &s->row;
     m->columns.step.to = &s->step;
     m->columns.first.to = &s->first;
-    s->source = rs_malloc((k + 1) * sizeof *s->source);
+    m->columns.source.to = &s->source;
     m->columns.base.to = &s->base;
     s->tie = rs_malloc(k + 1);
     s->ties = rs_malloc(MOST_TIES * sizeof *s->ties);
-    return s->since && s->block && s->duration && s->source && s->tie && s->ties;
+    return s->since && s->block && s->duration && s->tie && s->ties;
 }
 
 static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
@@ -170,7 +170,7 @@ static bool put_edges(rs_maker *m, const rs_unit_edge *edges, size_t n)
     rs_bit_packer_add(&m->columns.first, (uint32_t)s->n_edges);
     for (size_t k = 0; k < n; k++) {
         size_t at = s->n_edges++;
-        s->source[at] = m->place[edges[k].from] << 1 | edges[k].at_end;
+        rs_bit_packer_add(&m->columns.source, m->place[edges[k].from] << 1 | edges[k].at_end);
         rs_bit_packer_add(&m->columns.base, edges[k].base);
         if (!put_tie(m, at, &edges[k])) return false;
     }
@@ -218,7 +218,7 @@ static bool put_all(rs_maker *m, const rs_step *steps, size_t n_steps, const rs_
     rs_bit_packer_add(&m->columns.first, (uint32_t)s->n_edges);
     struct rs_maker_columns *c = &m->columns;
     return ok && rs_bit_packer_end(&c->label) && rs_bit_packer_end(&c->row) && rs_bit_packer_end(&c->step) &&
-           rs_bit_packer_end(&c->first) && rs_bit_packer_end(&c->base);
+           rs_bit_packer_end(&c->first) && rs_bit_packer_end(&c->source) && rs_bit_packer_end(&c->base);
 }
 
 /* Gives back what columns have too much. */

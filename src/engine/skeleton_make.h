@@ -37,7 +37,7 @@ typedef struct rs_maker {
         labels; /* name and operator as the events number them; of a pair with lane, part and flags */
     size_t labels_capacity, longs_capacity, far_capacity, lanes_capacity;
     struct rs_maker_columns {
-        rs_bit_packer label, row, step, first, base;
+        rs_bit_packer label, row, step, first, source, base;
     } columns;
     uint8_t tie_of[RS_N_PARTS][RS_COST_NONE + 1][RS_N_ORIGINS]; /* the tie's place, + 1; 0: none yet */
     uint32_t last; /* node that the trace ends with: the window's end is bound to it */
