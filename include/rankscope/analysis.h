@@ -102,7 +102,7 @@ RS_API const rs_analysis *rs_analysis_find(const char *name);
 RS_API rs_table *rs_facet_table(void);
 
 RS_API const char *rs_analysis_name(const rs_analysis *analysis);
-/* The heading under which help lists it; NULL: under no own one. */
+/* The heading under which help lists it, or the analysis with which it does; NULL: under no own one. */
 RS_API const char *rs_analysis_group(const rs_analysis *analysis);
 RS_API const char *rs_analysis_help(const rs_analysis *analysis); /* one line */
 RS_API const char *

@@ -90,7 +90,8 @@ typedef struct rs_side_option {
 
 struct rs_analysis {
     const char *name;
-    const char *group;    /* its heading in help: one of cli/commands.c; NULL: the last one */
+    const char *
+        group; /* in help: a heading of cli/commands.c (NULL: the last), or the analysis of which it is an older name */
     const char *help;     /* one line, no full stop */
     const char *about;    /* what the numbers mean, how they are computed */
     const char *examples; /* command lines, one a line */

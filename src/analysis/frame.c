@@ -411,7 +411,7 @@ static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, 
 
 const rs_analysis rs_analysis_frame = {
     .name = "frame",
-    .group = "Any trace",
+    .group = "events",
     .help = "The trace as a data frame: every complete event, one column an argument",
     .about =
         "What notebooks and statistics programs want: names, times, step and arguments of every "

@@ -70,7 +70,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_launchers = {
     .name = "launchers",
-    .group = "Call tree",
+    .group = "ops",
     .help =
         "Every operator that launches GPU work: time of its own and of all below it, shapes, module, step",
     .about = "A launcher is the innermost operator around a launching call. Its direct time is the union of "

@@ -182,7 +182,7 @@ static uint64_t more_columns(const rs_options *given)
 
 const rs_analysis rs_analysis_overlap = {
     .name = "overlap",
-    .group = "GPU time",
+    .group = "breakdown",
     .help = "How much of each rank's communication is hidden by computation",
     .about =
         "Communication is recognised by the kernel's name (NCCL, RCCL and the others of the kernel-class "

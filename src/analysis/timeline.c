@@ -49,7 +49,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .absent_without = 1};
 
 const rs_analysis rs_analysis_timeline = {
     .name = "timeline",
-    .group = "Call tree",
+    .group = "breakdown",
     .help = "GPU time by kind: computation, exposed communication and copies, busy, idle, totals",
     .about =
         "One row for each kind of time. computation, exposed_comm, exposed_memcpy and idle add up to total;\n"

@@ -91,7 +91,7 @@ typedef struct rs_request {
  * body, deliver. */
 typedef struct rs_command {
     const char *name;
-    const char *group;     /* the heading in help under which it is listed */
+    const char *group;     /* the heading in help under which it is listed; of an older name: the command */
     const char *help;      /* one line */
     const char *usage;     /* what follows the name: "[options] PATH..." */
     const char *about;     /* paragraphs, separated by an empty line */
@@ -217,9 +217,11 @@ const char *rs_command_last_name(const rs_command *command);
 /* The command that `help` or `man` was given: "breakdown", "chakra link" as one word with a hyphen or as two.
  * RS_EXIT_OK, or the exit code after the complaint, which `asked` leads. */
 int rs_command_find_topic(const char *asked, const char *const *words, size_t n, rs_command *out);
-/* The heading in help under which a command stands; "More" for those without. Groups are numbered in order.
- */
+/* The heading in help under which a command is listed; "More" for those without, SIZE_MAX for an older name, which is listed
+ * with the command whose question it answers, too. Groups are numbered in order. */
 size_t rs_command_group(const rs_command *command);
+/* Its line in lists: its help, and the older names behind it: "... idle (also: overlap, timeline)". Returns out. */
+const char *rs_command_entry(const rs_command *command, char *out, size_t size);
 const char *rs_command_group_title(size_t group); /* NULL after the last */
 
 /* Names the nearest command; returns RS_EXIT_USAGE. */

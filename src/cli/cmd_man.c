@@ -143,7 +143,8 @@ static void page_entry(rs_writer *writer, const rs_command *command)
     rs_writer_text(writer, ".TP\n\\fBrankscope\\-");
     put_page_name(writer, command->name, false);
     rs_writer_text(writer, "\\fR(1)\n");
-    put_text(writer, command->help);
+    char entry[400];
+    put_text(writer, rs_command_entry(command, entry, sizeof entry));
     rs_writer_char(writer, '\n');
 }
 

@@ -1,4 +1,6 @@
 /* The table of commands: those with a file of their own, and one for each row of the analysis registry. */
+#include <stdio.h>
+
 #include "cli/cli.h"
 
 static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"}};
@@ -173,9 +175,26 @@ int rs_command_find_topic(const char *asked, const char *const *words, size_t n,
 
 size_t rs_command_group(const rs_command *command)
 {
-    for (size_t i = 0; command->group && rs_command_group_title(i); i++)
+    rs_command home;
+    if (!command->group) return GROUP_MORE;
+    for (size_t i = 0; rs_command_group_title(i); i++)
         if (strcmp(rs_command_group_title(i), command->group) == 0) return i;
-    return GROUP_MORE;
+    return rs_command_find(command->group, &home) ? SIZE_MAX : GROUP_MORE;
+}
+
+const char *rs_command_entry(const rs_command *command, char *out, size_t size)
+{
+    const char *lead = " (also: ";
+    size_t used = (size_t)snprintf(out, size, "%s", command->help);
+    for (size_t i = 0; i < rs_command_count(); i++) {
+        rs_command other;
+        rs_command_at(i, &other);
+        if (!other.group || strcmp(other.group, command->name) != 0) continue;
+        used += (size_t)snprintf(out + used, size - used, "%s%s", lead, other.name);
+        lead = ", ";
+    }
+    if (*lead == ',') snprintf(out + used, size - used, ")");
+    return out;
 }
 
 const char *rs_command_group_title(size_t group)

@@ -118,7 +118,8 @@ static void write_group(rs_page *layout, size_t group)
         if (rs_command_group(&command) != group) continue;
         if (!any) rs_page_heading(layout, rs_command_group_title(group), false);
         any = true;
-        rs_page_value(layout, command.name, 14, command.help);
+        char entry[400];
+        rs_page_value(layout, command.name, 14, rs_command_entry(&command, entry, sizeof entry));
         for (size_t k = 0; k < command.n_subcommands; k++) {
             char key[60];
             snprintf(key, sizeof key, "  %s", rs_command_last_name(command.subcommands[k]));
