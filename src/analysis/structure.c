@@ -28,11 +28,12 @@ static const char *const source_names[RS_N_STEP_SOURCES] = {
 #define STEP_ROW(CELL)                                                                                       \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(rs_structure_step, number), "step", INT, ID, "number of the step", NULL)                         \
-    CELL(SET, "told_by", TEXT, NONE, "annotations, serving annotations, repetition", "detected from")        \
+    CELL(WORD(rs_structure_step, source, source_names), "told_by", TEXT, NONE,                               \
+         "annotations, serving annotations, repetition", "detected from")                                    \
     CELL(OF(rs_structure_step, start), "start_us", MOMENT, US, "start of its first launch", "first launch")  \
     CELL(OF(rs_structure_step, end), "end_us", MOMENT, US, "end of its last launch", "last launch")          \
     CELL(OF(rs_structure_step, works), "works", INT, COUNT, "pieces of GPU work", NULL)                      \
-    CELL(SET, "micro_batches", INT, COUNT,                                                                   \
+    CELL(IF(rs_structure_step, micro_batches, micro_batches), "micro_batches", INT, COUNT,                   \
          "how often its forward repeats; unknown where forward and backward are not distinguished",          \
          "micro batches")                                                                                    \
     CELL(OF(rs_structure_step, layers), "layers", INT, COUNT,                                                \
@@ -45,7 +46,8 @@ RS_RECORD(step, STEP_ROW);
 #define PHASE_ROW(CELL)                                                                                      \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(rs_structure_phase, step), "step", INT, ID, "number of the step", NULL)                          \
-    CELL(SET, "phase", TEXT, NONE, "forward, backward, optimizer, unknown", NULL)                            \
+    CELL(WORD(rs_structure_phase, phase, rs_phase_names), "phase", TEXT, NONE,                               \
+         "forward, backward, optimizer, unknown", NULL)                                                      \
     CELL(OF(rs_structure_phase, works), "works", INT, COUNT, "pieces of GPU work", NULL)                     \
     CELL(OF(rs_structure_phase, gpu), "gpu_us", TIME, US, "their time, summed", "GPU time")
 RS_RECORD(phase, PHASE_ROW);
@@ -55,14 +57,15 @@ RS_RECORD(phase, PHASE_ROW);
     CELL(OF(rs_structure_phase, step), "step", INT, ID, "number of the step", NULL)                          \
     CELL(OF(rs_structure_phase, micro_batch), "micro_batch", INT, ID, "micro batch, in order of forward",    \
          "micro batch")                                                                                      \
-    CELL(SET, "phase", TEXT, NONE, "forward or backward", NULL)                                              \
+    CELL(WORD(rs_structure_phase, phase, rs_phase_names), "phase", TEXT, NONE, "forward or backward", NULL)  \
     CELL(OF(rs_structure_phase, works), "works", INT, COUNT, "pieces of GPU work", NULL)                     \
     CELL(OF(rs_structure_phase, gpu), "gpu_us", TIME, US, "their time, summed", "GPU time")
 RS_RECORD(micro, MICRO_ROW);
 
 #define LAYER_ROW(CELL)                                                                                      \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(SET, "phase", TEXT, NONE, "forward, backward, unknown", NULL)                                       \
+    CELL(WORD(rs_structure_layer, phase, rs_phase_names), "phase", TEXT, NONE, "forward, backward, unknown", \
+         NULL)                                                                                               \
     CELL(OF(rs_structure_layer, layer), "layer", INT, ID, "layer, in order of forward", NULL)                \
     CELL(OF(rs_structure_layer, steps), "steps", INT, COUNT, "steps it was seen in", NULL)                   \
     CELL(OF(rs_structure_layer, works), "works", INT, COUNT, "pieces of GPU work in all of them", NULL)      \
@@ -97,82 +100,7 @@ static const rs_column_spec fit_columns[] = {
     RS_COLUMN("reason", TEXT, NONE, "of a refusal or a weak answer", NULL),
 };
 
-static const rs_table_spec step_table = RS_TABLE("steps", "one row is one step of one rank", step_columns);
-static const rs_table_spec phase_table =
-    RS_TABLE("phases", "one row is one phase of one step of one rank", phase_columns);
-static const rs_table_spec micro_table = RS_TABLE(
-    "micro_batches", "one row is one micro batch in one phase of one step of one rank", micro_columns);
-static const rs_table_spec layer_table =
-    RS_TABLE("layers", "one row is one layer in one phase of one rank, over all steps", layer_columns);
-static const rs_table_spec fit_table = RS_TABLE("fit", "one row is one question about one rank", fit_columns);
-static const rs_table_spec mesh_table =
-    RS_TABLE("mesh", "one row is one axis of the mesh of all ranks", mesh_columns);
-static const rs_table_spec *const tables[] = {&step_table,  &phase_table, &micro_table,
-                                              &layer_table, &mesh_table,  &fit_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
-enum { STEPS, PHASES, MICRO_BATCHES, LAYERS, MESH, FIT };
-
-/* ---- rows ---------------------------------------------------------------------------------------------- */
-
-static rs_status put_steps(rs_table *t, int64_t rank, const rs_structure_rank *p, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n_steps; i++) {
-        const rs_structure_step *s = &p->steps[i];
-        rs_table_put(t, &step_record, rank, s);
-        rs_table_set_text(t, "told_by", source_names[p->source]);
-        if (s->micro_batches)
-            rs_table_set_int(t, "micro_batches", (int64_t)s->micro_batches);
-        else
-            rs_table_set_null(t, "micro_batches");
-        status = rs_table_end_row(t, err);
-    }
-    return status;
-}
-
-/* Micro batches of a phase are added up for the table of phases. */
-static rs_status put_phases(rs_table *t, int64_t rank, const rs_structure_rank *p, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0, end; status == RS_OK && i < p->n_phases; i = end) {
-        rs_structure_phase sum = p->phases[i];
-        for (end = i + 1;
-             end < p->n_phases && p->phases[end].step == sum.step && p->phases[end].phase == sum.phase;
-             end++) {
-            sum.works += p->phases[end].works;
-            sum.gpu = rs_add_sat(sum.gpu, p->phases[end].gpu);
-        }
-        rs_table_put(t, &phase_record, rank, &sum);
-        rs_table_set_text(t, "phase", rs_phase_names[sum.phase]);
-        status = rs_table_end_row(t, err);
-    }
-    return status;
-}
-
-static rs_status put_micro_batches(rs_table *t, int64_t rank, const rs_structure_rank *p, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n_phases; i++) {
-        if (p->phases[i].micro_batch < 0) continue;
-        rs_table_put(t, &micro_record, rank, &p->phases[i]);
-        rs_table_set_text(t, "phase", rs_phase_names[p->phases[i].phase]);
-        status = rs_table_end_row(t, err);
-    }
-    return status;
-}
-
-static rs_status put_layers(rs_table *t, int64_t rank, const rs_structure_rank *p, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n_layers; i++) {
-        const rs_structure_layer *l = &p->layers[i];
-        rs_table_put(t, &layer_record, rank, l);
-        rs_table_set_text(t, "phase", rs_phase_names[l->phase]);
-        rs_table_set_real(t, "mean_us", (double)l->gpu / 1000 / (double)l->steps);
-        status = rs_table_end_row(t, err);
-    }
-    return status;
-}
+enum { MESH = 4, FIT }; /* tables */
 
 static rs_status put_fit(rs_table *t, int64_t rank, const char *question, const char *answer, double score,
                          double runner_up, const char *reason, rs_error *err)
@@ -180,8 +108,10 @@ static rs_status put_fit(rs_table *t, int64_t rank, const char *question, const 
     return RS_PUT_ROW(t, err, rank, question, answer, score, runner_up, reason);
 }
 
-static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_rank *p, rs_error *err)
+static rs_status fit_steps(rs_result *result, int64_t rank, const rs_relations *of, rs_error *err)
 {
+    const rs_structure_rank *p = of->extra;
+    size_t n_steps = of->items[RS_STRUCTURE_STEPS].n;
     char answer[160];
     const char *reason = NULL;
     double score = p->looked ? p->score : (double)NAN, runner_up = p->looked ? p->runner_up : (double)NAN;
@@ -203,12 +133,12 @@ static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_r
         return put_fit(result->tables[FIT], rank, "steps", NULL, score, runner_up, reason, err);
     }
     if (p->source == RS_STEPS_REPETITION)
-        snprintf(answer, sizeof answer, "%zu steps of %zu pieces of work by repetition, border: %s",
-                 p->n_steps, p->period, rs_border_names[p->border]);
+        snprintf(answer, sizeof answer, "%zu steps of %zu pieces of work by repetition, border: %s", n_steps,
+                 p->period, rs_border_names[p->border]);
     else
-        snprintf(answer, sizeof answer, "%zu steps by %s", p->n_steps ? p->n_steps : p->n_annotated,
+        snprintf(answer, sizeof answer, "%zu steps by %s", n_steps ? n_steps : p->n_annotated,
                  source_names[p->source]);
-    if (p->n_steps == 0 && p->n_annotated)
+    if (n_steps == 0 && p->n_annotated)
         reason = "they hold no GPU work, from which phases and layers are detected";
     if (p->weak) reason = "weak: events may be missing";
     if (p->outside)
@@ -218,16 +148,19 @@ static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_r
 }
 
 /* Of the step that the most agree with: the one in the middle is as good as any. */
-static rs_status fit_inside(rs_result *result, int64_t rank, const rs_structure_rank *p, rs_error *err)
+static rs_status fit_inside(rs_result *result, int64_t rank, const rs_relations *of, rs_error *err)
 {
     char answer[160];
-    if (p->n_steps == 0) return RS_OK;
-    const rs_structure_step *s = &p->steps[p->n_steps / 2];
-    size_t alike = 0;
-    for (size_t i = 0; i < p->n_steps; i++)
-        alike += p->steps[i].layers == s->layers && p->steps[i].micro_batches == s->micro_batches;
+    const rs_structure_step *steps = RS_ROWS(rs_structure_step, of, RS_STRUCTURE_STEPS);
+    const rs_structure_phase *phases = RS_ROWS(rs_structure_phase, of, RS_STRUCTURE_PHASES);
+    const rs_structure_layer *layers = RS_ROWS(rs_structure_layer, of, RS_STRUCTURE_LAYERS);
+    size_t n_steps = of->items[RS_STRUCTURE_STEPS].n, alike = 0;
+    if (n_steps == 0) return RS_OK;
+    const rs_structure_step *s = &steps[n_steps / 2];
+    for (size_t i = 0; i < n_steps; i++)
+        alike += steps[i].layers == s->layers && steps[i].micro_batches == s->micro_batches;
     if (s->micro_batches) {
-        snprintf(answer, sizeof answer, "%zu in %zu of %zu steps", s->micro_batches, alike, p->n_steps);
+        snprintf(answer, sizeof answer, "%zu in %zu of %zu steps", s->micro_batches, alike, n_steps);
         RS_TRY(
             put_fit(result->tables[FIT], rank, "micro_batches", answer, s->likeness, (double)NAN, NULL, err));
     } else {
@@ -235,10 +168,10 @@ static rs_status fit_inside(rs_result *result, int64_t rank, const rs_structure_
                        "forward and backward cannot be distinguished: no launch was autograd's", err));
     }
     size_t in = 0, all = 0;
-    for (size_t i = 0; i < p->n_layers; i++)
-        if (p->layers[i].phase == RS_PHASE_FORWARD) in += p->layers[i].works;
-    for (size_t i = 0; i < p->n_phases; i++)
-        if (p->phases[i].phase == RS_PHASE_FORWARD) all += p->phases[i].works;
+    for (size_t i = 0; i < of->items[RS_STRUCTURE_LAYERS].n; i++)
+        if (layers[i].phase == RS_PHASE_FORWARD) in += layers[i].works;
+    for (size_t i = 0; i < of->items[RS_STRUCTURE_PHASES].n; i++)
+        if (phases[i].phase == RS_PHASE_FORWARD) all += phases[i].works;
     double share = all ? (double)in / (double)all : (double)NAN;
     if (s->layers == 0)
         return put_fit(result->tables[FIT], rank, "layers", NULL, (double)NAN, (double)NAN,
@@ -287,7 +220,7 @@ static rs_status find_mesh(const rs_partial *partials, size_t n, rs_result *resu
     rs_mesh mesh;
     bool ok = true;
     for (size_t i = 0; i < n; i++) {
-        const rs_structure_rank *p = partials[i].value;
+        const rs_structure_rank *p = ((const rs_relations *)partials[i].value)->extra;
         unlisted += p->n_unlisted;
         if (p->world > world) world = p->world;
         for (size_t k = 0; ok && k < p->n_groups; k++) {
@@ -308,44 +241,37 @@ static rs_status find_mesh(const rs_partial *partials, size_t n, rs_result *resu
     return status == RS_OK ? put_mesh(result, &mesh, unlisted, err) : status;
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static rs_status explain(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                         rs_error *err)
 {
     (void)run;
     for (size_t i = 0; i < n; i++) {
-        const rs_structure_rank *p = partials[i].value;
-        int64_t rank = partials[i].rank;
-        RS_TRY(put_steps(result->tables[STEPS], rank, p, err));
-        RS_TRY(put_phases(result->tables[PHASES], rank, p, err));
-        RS_TRY(put_micro_batches(result->tables[MICRO_BATCHES], rank, p, err));
-        RS_TRY(put_layers(result->tables[LAYERS], rank, p, err));
-        RS_TRY(fit_steps(result, rank, p, err));
-        RS_TRY(fit_inside(result, rank, p, err));
+        const rs_relations *of = partials[i].value;
+        if (!of->extra)
+            return rs_fail(err, RS_ERR_FORMAT, "%s: the packed part has no answer to structure; map it again",
+                           partials[i].source ? partials[i].source : "a rank");
+        RS_TRY(fit_steps(result, partials[i].rank, of, err));
+        RS_TRY(fit_inside(result, partials[i].rank, of, err));
     }
     return find_mesh(partials, n, result, err);
 }
 
+static void set_mean(rs_table *table, const rs_run *run, const rs_relations *of, const void *row)
+{
+    const rs_structure_layer *l = row;
+    (void)run;
+    (void)of;
+    rs_table_set_real(table, "mean_us", (double)l->gpu / 1000 / (double)l->steps);
+}
+
+static bool is_of_micro_batch(const rs_run *run, const rs_relations *of, const void *row)
+{
+    (void)run;
+    (void)of;
+    return ((const rs_structure_phase *)row)->micro_batch >= 0;
+}
+
 /* ---- what travels -------------------------------------------------------------------------------------- */
-
-static const rs_field step_fields[] = {
-    RS_FIELD(rs_structure_step, number),        RS_FIELD(rs_structure_step, start),
-    RS_FIELD(rs_structure_step, end),           RS_FIELD(rs_structure_step, works),
-    RS_FIELD(rs_structure_step, micro_batches), RS_FIELD(rs_structure_step, layers),
-    RS_FIELD(rs_structure_step, layer_works),   RS_FIELD(rs_structure_step, likeness),
-};
-static const rs_layout step_layout = RS_LAYOUT(rs_structure_step, step_fields);
-
-static const rs_field phase_fields[] = {
-    RS_FIELD(rs_structure_phase, step),        RS_FIELD_BELOW(rs_structure_phase, phase, RS_N_PHASES),
-    RS_FIELD(rs_structure_phase, micro_batch), RS_FIELD(rs_structure_phase, works),
-    RS_FIELD(rs_structure_phase, gpu),
-};
-static const rs_layout phase_layout = RS_LAYOUT(rs_structure_phase, phase_fields);
-
-static const rs_field layer_fields[] = {
-    RS_FIELD_BELOW(rs_structure_layer, phase, RS_N_PHASES),
-    RS_FIELDS(rs_structure_layer, layer, works, steps, gpu),
-};
-static const rs_layout layer_layout = RS_LAYOUT(rs_structure_layer, layer_fields);
 
 static const rs_field group_fields[] = {
     RS_FIELD_OR_NULL(rs_structure_group, description),
@@ -366,14 +292,66 @@ static const rs_field rank_fields[] = {
     RS_FIELD_BELOW(rs_structure_rank, source, RS_N_STEP_SOURCES),
     RS_FIELD_BELOW(rs_structure_rank, border, RS_N_BORDERS),
     RS_FIELDS(rs_structure_rank, weak, looked, period, score, runner_up, works, n_annotated, outside),
-    RS_FIELD_LIST(rs_structure_rank, steps, n_steps, &step_layout),
-    RS_FIELD_LIST(rs_structure_rank, phases, n_phases, &phase_layout),
-    RS_FIELD_LIST(rs_structure_rank, layers, n_layers, &layer_layout),
     RS_FIELD(rs_structure_rank, world),
     RS_FIELD_LIST(rs_structure_rank, groups, n_groups, &group_layout),
     RS_FIELD(rs_structure_rank, n_unlisted),
 };
 static const rs_layout rank_layout = RS_LAYOUT(rs_structure_rank, rank_fields);
+static const rs_field step_fields[] = {RS_FIELD(rs_structure_step, likeness)};
+static const rs_layout step_layout = RS_RECORD_LAYOUT_AND(rs_structure_step, step, step_fields);
+
+static const rs_aggregate by_phase[] = {
+    RS_KEY(rs_structure_phase, step, rs_structure_work, step),
+    RS_KEY_BELOW(rs_structure_phase, phase, RS_N_PHASES, rs_structure_work, phase),
+    RS_COUNTED(rs_structure_phase, works),
+    RS_SUMMED(rs_structure_phase, gpu, rs_structure_work, gpu),
+};
+static const rs_aggregate by_micro_batch[] = {
+    RS_KEY(rs_structure_phase, step, rs_structure_work, step),
+    RS_KEY_BELOW(rs_structure_phase, phase, RS_N_PHASES, rs_structure_work, phase),
+    RS_KEY(rs_structure_phase, micro_batch, rs_structure_work, micro_batch),
+    RS_COUNTED(rs_structure_phase, works),
+    RS_SUMMED(rs_structure_phase, gpu, rs_structure_work, gpu),
+};
+static const rs_aggregate by_layer[] = {
+    RS_KEY_BELOW(rs_structure_layer, phase, RS_N_PHASES, rs_structure_work, phase),
+    RS_KEY(rs_structure_layer, layer, rs_structure_work, layer),
+    RS_SUMMED(rs_structure_layer, steps, rs_structure_work, opens),
+    RS_COUNTED(rs_structure_layer, works),
+    RS_SUMMED(rs_structure_layer, gpu, rs_structure_work, gpu),
+};
+static const rs_order in_order[] = {RS_RISING(rs_structure_phase, step), RS_RISING(rs_structure_phase, phase),
+                                    RS_RISING(rs_structure_phase, micro_batch)};
+static const rs_plan_relation relations[] = {
+    [RS_STRUCTURE_STEPS] = {RS_LISTED(RS_STRUCTURE_STEPS, rs_structure_step, &step_layout),
+                            .make = rs_structure_put},
+    [RS_STRUCTURE_PHASES] = {RS_GROUPED(RS_STRUCTURE_PHASES, rs_structure_phase, rs_structure_work, by_phase),
+                             RS_IN_ORDER(in_order)},
+    [RS_STRUCTURE_MICRO_BATCHES] = {RS_GROUPED(RS_STRUCTURE_MICRO_BATCHES, rs_structure_phase,
+                                               rs_structure_work, by_micro_batch),
+                                    RS_IN_ORDER(in_order)},
+    [RS_STRUCTURE_LAYERS] = {RS_GROUPED(RS_STRUCTURE_LAYERS, rs_structure_layer, rs_structure_work,
+                                        by_layer)},
+    [RS_STRUCTURE_RANK] = {RS_PLAN_EXTRA(rs_structure_rank, &rank_layout)},
+};
+static const rs_plan_table
+    step_table = {RS_PLAN_TABLE("steps", "one row is one step of one rank", step),
+                  .relation = RS_STRUCTURE_STEPS},
+    phase_table = {RS_PLAN_TABLE("phases", "one row is one phase of one step of one rank", phase),
+                   .relation = RS_STRUCTURE_PHASES},
+    micro_table = {RS_PLAN_TABLE("micro_batches",
+                                 "one row is one micro batch in one phase of one step of one rank", micro),
+                   .relation = RS_STRUCTURE_MICRO_BATCHES, .shows = is_of_micro_batch},
+    layer_table = {RS_PLAN_TABLE("layers", "one row is one layer in one phase of one rank, over all steps",
+                                 layer),
+                   .relation = RS_STRUCTURE_LAYERS, .set = set_mean},
+    mesh_table = {.spec = RS_TABLE("mesh", "one row is one axis of the mesh of all ranks", mesh_columns),
+                  .relation = RS_OF_MORE},
+    fit_table = {.spec = RS_TABLE("fit", "one row is one question about one rank", fit_columns),
+                 .relation = RS_OF_MORE};
+static const rs_table_spec *const tables[] = {&step_table.spec,  &phase_table.spec, &micro_table.spec,
+                                              &layer_table.spec, &mesh_table.spec,  &fit_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .more = explain, .free_extra = rs_structure_free};
 
 const rs_analysis rs_analysis_structure = {
     .name = "structure",
@@ -405,12 +383,7 @@ const rs_analysis rs_analysis_structure = {
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_structure, &rs_facet_steps, &rs_facet_span},
     .columns = RS_COLL_HOST_COLUMNS,
-    .table_sets = sets,
-    .n_table_sets = 1,
+    .plan = &plan,
     .follows = RS_FOLLOWS_RANKS | RS_FOLLOWS_STEPS,
     .follows_not = "repetition is looked for in whole steps",
-    .rank = rs_structure_rank_of,
-    .merge = merge,
-    .free_partial = rs_structure_free,
-    .partial_layout = &rank_layout,
 };

@@ -1,18 +1,35 @@
 /* What `structure` keeps of a rank. */
 #pragma once
 
-#include "analysis/analysis.h"
+#include "analysis/plan.h"
 #include "trace/repetition.h"
 #include "trace/structure.h"
+
+enum {
+    RS_STRUCTURE_STEPS,
+    RS_STRUCTURE_PHASES,
+    RS_STRUCTURE_MICRO_BATCHES,
+    RS_STRUCTURE_LAYERS,
+    RS_STRUCTURE_RANK
+};
 
 /* One step. */
 typedef struct rs_structure_step {
     int64_t number, start, end; /* of its launches, ns; RS_NO_TIME: none is in the file */
     size_t works, micro_batches, layers, layer_works;
     double likeness;
+    uint8_t source; /* rs_step_source */
 } rs_structure_step;
 
-/* GPU work of one phase of one micro batch of a step. */
+/* A piece of GPU work. */
+typedef struct rs_structure_work {
+    int64_t step, micro_batch, layer; /* -1: of none */
+    int64_t gpu;                      /* ns */
+    uint8_t phase;                    /* rs_phase */
+    bool opens;                       /* its layer's first of a step */
+} rs_structure_work;
+
+/* GPU work of one phase of a step, or of one micro batch of it. */
 typedef struct rs_structure_phase {
     int64_t step;
     uint8_t phase;       /* rs_phase */
@@ -43,17 +60,11 @@ typedef struct rs_structure_rank {
     size_t period;
     double score, runner_up;
     size_t works, outside; /* GPU work in all, of no step */
-    rs_structure_step *steps;
-    size_t n_steps;
-    size_t n_annotated;         /* steps that annotations name, where the rank has no GPU work */
-    rs_structure_phase *phases; /* by step, phase, micro batch */
-    size_t n_phases;
-    rs_structure_layer *layers; /* by phase, layer */
-    size_t n_layers;
-    int64_t world; /* ranks of the job by the file's own word; 0: not told */
+    size_t n_annotated;    /* steps that annotations name, where the rank has no GPU work */
+    int64_t world;         /* ranks of the job by the file's own word; 0: not told */
     rs_structure_group *groups;
     size_t n_groups, n_unlisted; /* operations of groups that name no members */
 } rs_structure_rank;
 
-rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
-void rs_structure_free(void *partial);
+rs_status rs_structure_put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err);
+void rs_structure_free(void *rank);

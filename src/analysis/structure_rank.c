@@ -11,11 +11,9 @@
 #include "trace/repeated_steps.h"
 #include "trace/selection.h"
 
-void rs_structure_free(void *partial)
+void rs_structure_free(void *rank)
 {
-    rs_structure_rank *p = partial;
-    if (!p) return;
-    rs_free_all(p->steps, p->phases, p->layers);
+    rs_structure_rank *p = rank;
     for (size_t i = 0; i < p->n_groups; i++) {
         rs_free_all((char *)p->groups[i].description, p->groups[i].members);
     }
@@ -31,115 +29,81 @@ static rs_structure_from choice_of(const rs_run *run)
 
 /* ---- sums ---------------------------------------------------------------------------------------------- */
 
-typedef struct cell {
-    int64_t step, micro_batch, layer;
-    int64_t gpu;
-    uint8_t phase;
-} cell;
+static const rs_order by_layer[] = {RS_RISING(rs_structure_work, phase), RS_RISING(rs_structure_work, layer),
+                                    RS_RISING(rs_structure_work, step)};
 
-static const rs_order by_phase[] = {RS_RISING(cell, step), RS_RISING(cell, phase),
-                                    RS_RISING(cell, micro_batch)};
-
-static const rs_order by_layer[] = {RS_RISING(cell, phase), RS_RISING(cell, layer), RS_RISING(cell, step)};
-
-static bool add_phases(cell *cells, size_t n, rs_structure_rank *p)
+static rs_structure_work piece_at(const rs_events *e, const rs_structure *s, size_t i)
 {
-    size_t capacity = 0;
-    RS_SORT(cells, n, by_phase);
-    for (size_t i = 0; i < n; i++) {
-        const cell *c = &cells[i];
-        if (i == 0 || RS_COMPARE(by_phase, c, c - 1) != 0) {
-            if (!RS_PUSH(
-                    p->phases, p->n_phases, capacity,
-                    (rs_structure_phase){.step = c->step, .phase = c->phase, .micro_batch = c->micro_batch}))
-                return false;
-        }
-        rs_structure_phase *at = &p->phases[p->n_phases - 1];
-        at->works++;
-        at->gpu = rs_add_sat(at->gpu, c->gpu);
-    }
-    return true;
+    uint32_t row = s->order->row[i];
+    int64_t end = e->duration[row] > 0 ? rs_event_end(e, row) : e->start[row];
+    return (rs_structure_work){.step = s->step[i],
+                               .micro_batch =
+                                   s->micro_batch[i] == RS_NO_LAYER ? -1 : (int64_t)s->micro_batch[i],
+                               .layer = s->layer[i] == RS_NO_LAYER ? -1 : (int64_t)s->layer[i],
+                               .gpu = rs_sub_sat(end, e->start[row]),
+                               .phase = s->phase[i]};
 }
 
-static bool add_layers(cell *cells, size_t n, rs_structure_rank *p)
+static void sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges *wanted,
+                   rs_structure_rank *p, rs_relations *out)
 {
-    size_t capacity = 0;
-    RS_SORT(cells, n, by_layer);
-    for (size_t i = 0; i < n; i++) {
-        const cell *c = &cells[i];
-        if (c->layer < 0) continue;
-        rs_structure_layer *at = p->n_layers ? &p->layers[p->n_layers - 1] : NULL;
-        if (!at || at->phase != c->phase || at->layer != c->layer) {
-            if (!RS_GROW_ONE(p->layers, p->n_layers, capacity)) return false;
-            at = &p->layers[p->n_layers++];
-            *at = (rs_structure_layer){.phase = c->phase, .layer = c->layer};
-        }
-        if (at->works == 0 || c->step != cells[i - 1].step) at->steps++;
-        at->works++;
-        at->gpu = rs_add_sat(at->gpu, c->gpu);
-    }
-    return true;
-}
-
-static bool sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges *wanted,
-                   rs_structure_rank *p)
-{
-    const rs_events *e = trace->events;
-    RS_LOCAL cell *cells = rs_malloc((s->n + 1) * sizeof *cells);
+    rs_structure_work *of_layers = RS_ROOM(out, rs_structure_work, s->n + 1);
     size_t n = 0;
-    if (!cells) return false;
-    for (size_t i = 0; i < s->n; i++) {
-        uint32_t row = s->order->row[i];
+    for (size_t i = 0; of_layers && i < s->n; i++) {
         if (wanted && !rs_ranges_has(wanted, s->step[i])) continue;
         p->works++;
         p->outside += s->step[i] < 0;
         if (s->step[i] < 0 && s->source != RS_STEPS_NONE) continue;
-        int64_t end = e->duration[row] > 0 ? rs_event_end(e, row) : e->start[row];
-        cells[n++] = (cell){.step = s->step[i],
-                            .micro_batch = s->micro_batch[i] == RS_NO_LAYER ? -1 : (int64_t)s->micro_batch[i],
-                            .layer = s->layer[i] == RS_NO_LAYER ? -1 : (int64_t)s->layer[i],
-                            .gpu = rs_sub_sat(end, e->start[row]),
-                            .phase = s->phase[i]};
+        rs_structure_work piece = piece_at(trace->events, s, i);
+        if (s->source != RS_STEPS_NONE) {
+            rs_put(out, RS_STRUCTURE_PHASES, &piece);
+            rs_put(out, RS_STRUCTURE_MICRO_BATCHES, &piece);
+        }
+        if (piece.layer >= 0) of_layers[n++] = piece;
     }
-    return (s->source == RS_STEPS_NONE || add_phases(cells, n, p)) && add_layers(cells, n, p);
+    if (n) RS_SORT(of_layers, n, by_layer);
+    for (size_t i = 0; i < n; i++) {
+        of_layers[i].opens = i == 0 || RS_COMPARE(by_layer, &of_layers[i], &of_layers[i - 1]) != 0;
+        rs_put(out, RS_STRUCTURE_LAYERS, &of_layers[i]);
+    }
 }
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
-static rs_structure_step *find_step(rs_structure_rank *p, int64_t number)
+static rs_structure_step *find_step(const rs_relation *steps, int64_t number)
 {
+    rs_structure_step *items = steps->rows;
     size_t low;
-    RS_SEARCH(low, p->n_steps, p->steps[low].number < number);
-    return low < p->n_steps && p->steps[low].number == number ? &p->steps[low] : NULL;
+    RS_SEARCH(low, steps->n, items[low].number < number);
+    return low < steps->n && items[low].number == number ? &items[low] : NULL;
 }
 
-static bool add_steps(const rs_trace *trace, const rs_structure *s, const rs_ranges *wanted,
-                      rs_structure_rank *p)
+static void put_steps(const rs_trace *trace, const rs_structure *s, const rs_ranges *wanted,
+                      rs_relations *out)
 {
     const rs_events *e = trace->events;
-    p->steps = rs_malloc((s->n_steps + 1) * sizeof *p->steps);
-    if (!p->steps) return false;
     for (size_t i = 0; i < s->n_steps; i++) {
         const rs_step_shape *x = &s->steps[i];
         if (x->number < 0 || (wanted && !rs_ranges_has(wanted, x->number))) continue;
-        p->steps[p->n_steps++] = (rs_structure_step){.number = x->number,
-                                                     .start = RS_NO_TIME,
-                                                     .end = RS_NO_TIME,
-                                                     .works = x->n,
-                                                     .micro_batches = x->micro_batches,
-                                                     .layers = x->layers,
-                                                     .layer_works = x->layer_works,
-                                                     .likeness = x->likeness};
+        rs_put(out, RS_STRUCTURE_STEPS,
+               &(rs_structure_step){.number = x->number,
+                                    .start = RS_NO_TIME,
+                                    .end = RS_NO_TIME,
+                                    .works = x->n,
+                                    .micro_batches = x->micro_batches,
+                                    .layers = x->layers,
+                                    .layer_works = x->layer_works,
+                                    .likeness = x->likeness,
+                                    .source = (uint8_t)s->source});
     }
     for (size_t i = 0; i < s->n; i++) {
-        rs_structure_step *step = find_step(p, s->step[i]);
+        rs_structure_step *step = find_step(&out->items[RS_STRUCTURE_STEPS], s->step[i]);
         uint32_t launch = s->order->launch[i];
         if (!step || launch == RS_NO_ROW) continue;
         int64_t end = rs_event_end(e, launch);
         if (step->start == RS_NO_TIME || e->start[launch] < step->start) step->start = e->start[launch];
         if (step->end == RS_NO_TIME || end > step->end) step->end = end;
     }
-    return true;
 }
 
 /* ---- process groups ------------------------------------------------------------------------------------ */
@@ -201,13 +165,13 @@ static rs_status list_groups(rs_trace *trace, const rs_structure *s, rs_structur
     return ok ? RS_OK : rs_fail_nomem(err, "process groups");
 }
 
-rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+rs_status rs_structure_put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
     const rs_structure *s;
     rs_structure_from from = choice_of(run);
     rs_structure_rank *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "structure");
-    *partial = p;
+    out->extra = p;
     RS_TRY(rs_trace_structure(trace, from, &s, err));
     p->source = (uint8_t)s->source;
     if (from == RS_FROM_REPETITION || s->source == RS_STEPS_NONE || s->source == RS_STEPS_REPETITION) {
@@ -228,6 +192,7 @@ rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partia
         for (size_t i = 0; i < n; i++)
             p->n_annotated += !wanted || rs_ranges_has(wanted, annotated[i].number);
     }
-    bool ok = add_steps(trace, s, wanted, p) && sum_up(trace, s, wanted, p);
-    return ok ? list_groups(trace, s, p, err) : rs_fail_nomem(err, "structure");
+    put_steps(trace, s, wanted, out);
+    sum_up(trace, s, wanted, p, out);
+    return list_groups(trace, s, p, err);
 }
