@@ -1,6 +1,5 @@
 /* collectives: what ranks wait for each other, how fast they then are, and who comes late. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/collective_notes.h"
@@ -273,22 +272,12 @@ typedef struct bucket {
     double all_bytes;
 } bucket;
 
-static int same_kind(const void *a, const void *b)
-{
-    const bucket *x = a, *y = b;
-    int c = strcmp(x->collective, y->collective);
-    if (c == 0) c = strcmp(x->dtype, y->dtype);
-    if (c) return c;
-    if (x->members != y->members) return x->members < y->members ? -1 : 1;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
-}
+static const rs_order by_kind[] = {RS_RISING(bucket, collective), RS_RISING(bucket, dtype),
+                                   RS_RISING(bucket, members), RS_RISING(bucket, bytes)};
 
-static int by_transfer(const void *a, const void *b)
-{
-    const bucket *x = a, *y = b;
-    if (x->transfer.sum != y->transfer.sum) return x->transfer.sum > y->transfer.sum ? -1 : 1;
-    return same_kind(a, b);
-}
+static const rs_order by_transfer[] = {RS_FALLING(bucket, transfer.sum), RS_RISING(bucket, collective),
+                                       RS_RISING(bucket, dtype), RS_RISING(bucket, members),
+                                       RS_RISING(bucket, bytes)};
 
 static bucket bucket_of(const rs_coll_job *job, const rs_coll_instance *c, const measure *m)
 {
@@ -311,9 +300,9 @@ static bucket bucket_of(const rs_coll_job *job, const rs_coll_instance *c, const
 static size_t unite(bucket *items, size_t n)
 {
     size_t kept = 0;
-    if (n) qsort(items, n, sizeof *items, same_kind);
+    RS_SORT(items, n, by_kind);
     for (size_t i = 0; i < n; i++) {
-        if (kept == 0 || same_kind(&items[kept - 1], &items[i]) != 0) {
+        if (kept == 0 || RS_COMPARE(by_kind, &items[kept - 1], &items[i]) != 0) {
             items[kept++] = items[i];
             continue;
         }
@@ -324,7 +313,7 @@ static size_t unite(bucket *items, size_t n)
         b->sum_duration = rs_add_sat(b->sum_duration, items[i].sum_duration);
         b->all_bytes += items[i].all_bytes;
     }
-    if (kept) qsort(items, kept, sizeof *items, by_transfer);
+    RS_SORT(items, kept, by_transfer);
     return kept;
 }
 

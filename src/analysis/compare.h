@@ -35,6 +35,7 @@ void rs_compare_add(rs_compare_sum *to, const rs_compare_sum *more);
 typedef struct rs_compare_key {
     uint32_t name, dims, types, strides, concrete;
 } rs_compare_key;
+uint64_t rs_compare_hash(const rs_compare_key *key);
 
 typedef struct rs_compare_row {
     rs_compare_key key;

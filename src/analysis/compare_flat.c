@@ -1,11 +1,11 @@
 /* compare by a key: arguments, operator, kernel, category or module. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/strings.h"
 #include "base/try.h"
 #include "table/cells.h"
@@ -28,17 +28,10 @@ typedef struct joined {
 
 /* ---- joining ------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_key(const rs_compare_key *k)
-{
-    uint64_t h = rs_hash_u64((uint64_t)k->name << 32 | k->dims);
-    h = rs_hash_u64(h ^ ((uint64_t)k->types << 32 | k->strides));
-    return rs_hash_u64(h ^ k->concrete);
-}
-
 static rs_compare_sum *sums_of(joined *x, const rs_compare_key *key)
 {
     size_t n_sides = x->c->n_sides;
-    for (uint64_t hash = hash_key(key);; hash++) {
+    for (uint64_t hash = rs_compare_hash(key);; hash++) {
         bool is_new;
         uint32_t *place = rs_map64_put(&x->places, hash, &is_new);
         if (!place) return NULL;
@@ -78,27 +71,21 @@ static bool add_rank(joined *x, size_t side, const rs_compare_rank *p)
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
 typedef struct sort_key {
-    const joined *x;
+    rs_compare_key key;
     const key_row *row;
     double size; /* of the difference */
 } sort_key;
 
-static int compare_texts(const joined *x, uint32_t a, uint32_t b)
-{
-    return a == b ? 0 : strcmp(x->texts.items[a].text, x->texts.items[b].text);
-}
-
 /* By size, falling, then by the texts of the key. */
-static int by_size(const void *a, const void *b)
+static void sort_by_size(const joined *x, sort_key *order, size_t n)
 {
-    const sort_key *p = a, *q = b;
-    const rs_compare_key *k = &p->row->key, *l = &q->row->key;
-    if (p->size != q->size) return p->size > q->size ? -1 : 1;
-    int c = compare_texts(p->x, k->name, l->name);
-    if (!c) c = compare_texts(p->x, k->dims, l->dims);
-    if (!c) c = compare_texts(p->x, k->types, l->types);
-    if (!c) c = compare_texts(p->x, k->strides, l->strides);
-    return c ? c : compare_texts(p->x, k->concrete, l->concrete);
+    static const rs_order by_size[] = {RS_FALLING(sort_key, size),
+                                       RS_RISING_TEXT(sort_key, key.name),
+                                       RS_RISING_TEXT(sort_key, key.dims),
+                                       RS_RISING_TEXT(sort_key, key.types),
+                                       RS_RISING_TEXT(sort_key, key.strides),
+                                       RS_RISING_TEXT(sort_key, key.concrete)};
+    rs_sort(order, n, sizeof *order, by_size, sizeof by_size / sizeof *by_size, &x->texts);
 }
 
 static const char *change_of(double a, double b)
@@ -160,9 +147,9 @@ static rs_status add_variant(const joined *x, rs_table *t, size_t variant, sort_
         const rs_compare_sum *s = &x->sums[i * c->n_sides];
         if (!s[0].count && !s[variant].count) continue;
         double diff = rs_compare_diff_us(&c->sides[0], s[0].time, &c->sides[variant], s[variant].time);
-        order[n++] = (sort_key){x, &x->keys[i], fabs(diff)};
+        order[n++] = (sort_key){x->keys[i].key, &x->keys[i], fabs(diff)};
     }
-    if (n) qsort(order, n, sizeof *order, by_size);
+    sort_by_size(x, order, n);
     size_t shown = c->top && c->top < n ? c->top : n;
     for (size_t i = 0; i < shown; i++) RS_TRY(add_row(x, t, variant, order[i].row, err));
     note_rest(x, order, shown, n, variant, result);
@@ -192,9 +179,9 @@ static rs_status add_pivot(const joined *x, rs_table **pivot, sort_key *order, r
             least = us < least ? us : least;
             most = us > most ? us : most;
         }
-        order[i] = (sort_key){x, &x->keys[i], most - least};
+        order[i] = (sort_key){x->keys[i].key, &x->keys[i], most - least};
     }
-    if (x->n) qsort(order, x->n, sizeof *order, by_size);
+    sort_by_size(x, order, x->n);
     size_t n = x->n < RS_COMPARE_LINES ? x->n : RS_COMPARE_LINES;
     for (size_t i = 0; i < n; i++)
         lines[i] = (rs_compare_line){label_of(x, order[i].row, labels[i], sizeof labels[i]),

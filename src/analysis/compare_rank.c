@@ -90,7 +90,7 @@ static int64_t length_of(const rs_events *e, uint32_t row)
     return e->duration[row] > 0 ? e->duration[row] : 0;
 }
 
-static uint64_t hash_key(const rs_compare_key *k)
+uint64_t rs_compare_hash(const rs_compare_key *k)
 {
     uint64_t h = rs_hash_u64((uint64_t)k->name << 32 | k->dims);
     h = rs_hash_u64(h ^ ((uint64_t)k->types << 32 | k->strides));
@@ -101,7 +101,7 @@ static uint64_t hash_key(const rs_compare_key *k)
 static uint32_t place_of(gatherer *g, const rs_compare_key *key)
 {
     rs_compare_rank *p = g->p;
-    for (uint64_t hash = hash_key(key);; hash++) { /* a clash of hashes takes the next key */
+    for (uint64_t hash = rs_compare_hash(key);; hash++) { /* a clash of hashes takes the next key */
         bool is_new;
         uint32_t *place = rs_map64_put(&g->places, hash, &is_new);
         if (!place) return RS_NO_ROW;

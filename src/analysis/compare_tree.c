@@ -332,7 +332,6 @@ typedef struct total {
     uint64_t count;
     part parts[2];
     double size; /* of the difference */
-    const matcher *m;
 } total;
 
 static double diff_of(const matcher *m, const part parts[2])
@@ -340,19 +339,8 @@ static double diff_of(const matcher *m, const part parts[2])
     return rs_compare_diff_us(&m->c->sides[0], parts[0].time, &m->c->sides[m->variant], parts[1].time);
 }
 
-static int compare_texts(const matcher *m, uint32_t a, uint32_t b)
-{
-    return a == b ? 0 : strcmp(m->texts.items[a].text, m->texts.items[b].text);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const total *x = a, *y = b;
-    if (x->size != y->size) return x->size > y->size ? -1 : 1;
-    int c = compare_texts(x->m, x->name, y->name);
-    if (!c) c = compare_texts(x->m, x->parts[0].ops, y->parts[0].ops);
-    return c ? c : compare_texts(x->m, x->parts[1].ops, y->parts[1].ops);
-}
+static const rs_order by_size[] = {RS_FALLING(total, size), RS_RISING_TEXT(total, name),
+                                   RS_RISING_TEXT(total, parts[0].ops), RS_RISING_TEXT(total, parts[1].ops)};
 
 static const char *verdict_of(const part parts[2], double diff)
 {
@@ -402,8 +390,8 @@ static bool add_up(const matcher *m, total **totals, size_t *n)
             if (!ok) break;
             if (is_new) {
                 *place = (uint32_t)*n;
-                (*totals)[(*n)++] = (total){
-                    .name = g->plain, .parts = {{.ops = g->parts[0].ops}, {.ops = g->parts[1].ops}}, .m = m};
+                (*totals)[(*n)++] =
+                    (total){.name = g->plain, .parts = {{.ops = g->parts[0].ops}, {.ops = g->parts[1].ops}}};
             }
             total *x = &(*totals)[*place];
             if (x->name != g->plain || x->parts[0].ops != g->parts[0].ops ||
@@ -426,7 +414,7 @@ static rs_status add_totals(const matcher *m, rs_table *t, rs_result *result, rs
     size_t n = 0, top = m->c->top;
     rs_status status = add_up(m, &totals, &n) ? RS_OK : rs_fail_nomem(err, "call tree");
     for (size_t i = 0; i < n; i++) totals[i].size = fabs(diff_of(m, totals[i].parts));
-    if (n) qsort(totals, n, sizeof *totals, by_size);
+    rs_sort(totals, n, sizeof *totals, by_size, sizeof by_size / sizeof *by_size, &m->texts);
     size_t shown = top && top < n ? top : n;
     double rest = 0;
     for (size_t i = 0; status == RS_OK && i < n; i++) {

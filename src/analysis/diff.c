@@ -2,7 +2,6 @@
 #include "analysis/diff.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/gate.h"
@@ -40,9 +39,10 @@ typedef struct side {
 
 typedef struct row {
     uint32_t name;
-    uint8_t kind;
+    uint8_t kind, group;
     int64_t count[2], time[2];
-    int64_t diff; /* ns, in the unit */
+    int64_t diff;        /* ns, in the unit */
+    int64_t size, whole; /* of diff, and of both times, by which rows are ordered */
 } row;
 
 typedef struct comparison {
@@ -136,14 +136,13 @@ static bool add_partial(comparison *c, const rs_partial *partial)
         if (!place || (is_new && !RS_GROW_ONE(c->rows, c->n, c->capacity))) return false;
         if (is_new) {
             *place = (uint32_t)c->n;
-            c->rows[c->n++] = (row){.name = name, .kind = x->kind};
+            c->rows[c->n++] = (row){.name = name, .kind = x->kind, .group = (uint8_t)group_of(x->kind)};
         }
         row *r = &c->rows[*place];
         r->count[partial->side] += x->count;
         r->time[partial->side] = rs_add_sat(r->time[partial->side], x->time);
-        unsigned g = group_of(x->kind);
-        s->count[g] += x->count;
-        s->time[g] = rs_add_sat(s->time[g], x->time);
+        s->count[r->group] += x->count;
+        s->time[r->group] = rs_add_sat(s->time[r->group], x->time);
     }
     return true;
 }
@@ -162,28 +161,9 @@ static int64_t time_in_unit(const side *s, int64_t ns)
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
-typedef struct sort_key {
-    const comparison *c;
-    const row *r;
-} sort_key;
-
-static int by_change(const void *a, const void *b)
-{
-    const sort_key *p = a, *q = b;
-    const row *x = p->r, *y = q->r;
-    unsigned g = group_of(x->kind), h = group_of(y->kind);
-    if (g != h) return g < h ? -1 : 1;
-    int64_t dx = x->diff < 0 ? rs_sub_sat(0, x->diff) : x->diff,
-            dy = y->diff < 0 ? rs_sub_sat(0, y->diff) : y->diff;
-    if (dx != dy) return dx > dy ? -1 : 1;
-    int64_t tx = rs_add_sat(x->time[0], x->time[1]), ty = rs_add_sat(y->time[0], y->time[1]);
-    if (tx != ty) return tx > ty ? -1 : 1;
-    const rs_string *n = &p->c->names.items[x->name], *m = &p->c->names.items[y->name];
-    int c = memcmp(n->text, m->text, n->length < m->length ? n->length : m->length);
-    if (c) return c;
-    if (n->length != m->length) return n->length < m->length ? -1 : 1;
-    return (int)x->kind - (int)y->kind;
-}
+/* By how much the time changed. */
+static const rs_order by_change[] = {RS_RISING(row, group), RS_FALLING(row, size), RS_FALLING(row, whole),
+                                     RS_RISING_TEXT(row, name), RS_RISING(row, kind)};
 
 static const char *change_of(const row *r, double a, double b)
 {
@@ -207,7 +187,7 @@ static rs_status add_name(const comparison *c, const row *r, rs_table *t, rs_err
                      .time_a = time_in_unit(sa, r->time[0]),
                      .time_b = time_in_unit(sb, r->time[1]),
                      .diff = r->diff,
-                     .whole = time_in_unit(sa, sa->time[group_of(r->kind)])};
+                     .whole = time_in_unit(sa, sa->time[r->group])};
     return rs_table_put_row(t, &name_record, 0, &line, err);
 }
 
@@ -222,20 +202,19 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
 {
     const char *kind = rs_options_text(run->options, "kind");
     int64_t top = rs_options_int(run->options, "top"), shown[N_GROUPS] = {0};
-    RS_LOCAL sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
-    if (!order) return rs_fail_nomem(err, "names");
     for (size_t i = 0; i < c->n; i++) {
         row *r = &c->rows[i];
         r->diff = rs_sub_sat(time_in_unit(&c->sides[1], r->time[1]), time_in_unit(&c->sides[0], r->time[0]));
-        order[i] = (sort_key){c, r};
+        r->size = r->diff < 0 ? rs_sub_sat(0, r->diff) : r->diff;
+        r->whole = rs_add_sat(r->time[0], r->time[1]);
     }
-    if (c->n) qsort(order, c->n, sizeof *order, by_change);
+    rs_sort(c->rows, c->n, sizeof *c->rows, by_change, sizeof by_change / sizeof *by_change, &c->names);
     rs_status status = RS_OK;
     rs_table_use_texts(t, &c->names);
     for (size_t i = 0; status == RS_OK && i < c->n; i++) {
-        unsigned group = group_of(order[i].r->kind);
+        unsigned group = c->rows[i].group;
         if (!is_wanted(kind, group) || (top > 0 && shown[group]++ >= top)) continue;
-        status = add_name(c, order[i].r, t, err);
+        status = add_name(c, &c->rows[i], t, err);
     }
     return status;
 }
@@ -384,7 +363,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_diff = {
     .name = "diff",
-    .group = "GPU time",
+    .group = "compare",
     .help = "Kernels, operators and calls of two traces or jobs, by count and time",
     .about =
         "A is what is compared with, B what is judged; each is a trace or a directory with one trace a "

@@ -260,12 +260,9 @@ static int by_count(const void *a, const void *b)
 /* Patterns by count, and the marks, of the first `top` only, by their new numbers. */
 static bool order_patterns(sequences_partial *p, size_t top)
 {
-    RS_LOCAL const char **before = rs_malloc(p->n * sizeof *before);
     RS_LOCAL uint32_t *place = rs_malloc(p->n * sizeof *place);
-    bool ok = before && place;
-    for (size_t i = 0; ok && i < p->n; i++) before[i] = p->patterns[i].text;
-    RS_LOCAL rs_sequence *unsorted = ok ? rs_malloc(p->n * sizeof *unsorted) : NULL;
-    ok = ok && unsorted;
+    RS_LOCAL rs_sequence *unsorted = rs_malloc(p->n * sizeof *unsorted);
+    bool ok = place && unsorted;
     if (ok && p->n) {
         memcpy(unsorted, p->patterns, p->n * sizeof *unsorted);
         qsort(p->patterns, p->n, sizeof *p->patterns, by_count);

@@ -1,9 +1,10 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/steps.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "match/host_job.h"
 #include "trace/data_loader.h"
@@ -42,16 +43,13 @@ int64_t rs_step_kind_time(const rs_step_times *s, bool of_host, rs_step_kind kin
 
 /* ---- which steps there are ---------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = ((const rs_step_times *)a)->number, y = ((const rs_step_times *)b)->number;
-    return x < y ? -1 : x > y;
-}
+static const rs_order by_number[] = {RS_RISING(rs_step_times, number)};
 
 static rs_step_times *find_step(const rs_rank_steps *p, int64_t number)
 {
-    rs_step_times key = {.number = number};
-    return p->n ? bsearch(&key, p->items, p->n, sizeof key, by_number) : NULL;
+    size_t at;
+    RS_SEARCH(at, p->n, p->items[at].number < number);
+    return at < p->n && p->items[at].number == number ? &p->items[at] : NULL;
 }
 
 /* One entry a number: a step that several processes or threads show lasts from the first start to the last
@@ -60,7 +58,7 @@ static rs_step_times *find_step(const rs_rank_steps *p, int64_t number)
 static void unite_steps(rs_rank_steps *p)
 {
     size_t kept = 0;
-    if (p->n) qsort(p->items, p->n, sizeof *p->items, by_number);
+    RS_SORT(p->items, p->n, by_number);
     for (size_t i = 0; i < p->n; i++) {
         const rs_step_times *x = &p->items[i];
         rs_step_times *last = kept ? &p->items[kept - 1] : NULL;

@@ -2,11 +2,11 @@
 #include "analysis/summary.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "trace/role_names.h"
 
@@ -135,19 +135,10 @@ static rs_status add_rank(rs_table *table, const rs_partial *partial, int64_t me
 
 /* ---- names over all ranks --------------------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b)
-{
-    const rs_name_total *x = a, *y = b;
-    int c = strcmp(x->name, y->name);
-    return c ? c : (int)x->class - (int)y->class;
-}
+static const rs_order by_text[] = {RS_RISING(rs_name_total, name), RS_RISING(rs_name_total, class)};
 
-static int by_time(const void *a, const void *b)
-{
-    const rs_name_total *x = a, *y = b;
-    if (x->time != y->time) return x->time > y->time ? -1 : 1;
-    return by_text(a, b);
-}
+static const rs_order by_time[] = {RS_FALLING(rs_name_total, time), RS_RISING(rs_name_total, name),
+                                   RS_RISING(rs_name_total, class)};
 
 /* Adds up equal names of all ranks, by time; names are borrowed from the partials. */
 static rs_status add_up(const rs_partial *partials, size_t n, bool kernels, rs_name_total **out,
@@ -167,17 +158,17 @@ static rs_status add_up(const rs_partial *partials, size_t n, bool kernels, rs_n
         if (m) memcpy(names + used, kernels ? s->kernels : s->operators, m * sizeof *names);
         used += m;
     }
-    if (used) qsort(names, used, sizeof *names, by_text);
+    RS_SORT(names, used, by_text);
     size_t kept = 0;
     for (size_t i = 0; i < used; i++) {
-        if (kept && by_text(&names[kept - 1], &names[i]) == 0) {
+        if (kept && RS_COMPARE(by_text, &names[kept - 1], &names[i]) == 0) {
             names[kept - 1].count = rs_add_sat(names[kept - 1].count, names[i].count);
             names[kept - 1].time = rs_add_sat(names[kept - 1].time, names[i].time);
         } else {
             names[kept++] = names[i];
         }
     }
-    if (kept) qsort(names, kept, sizeof *names, by_time);
+    RS_SORT(names, kept, by_time);
     *out = names;
     *n_out = kept;
     return RS_OK;

@@ -1,10 +1,10 @@
 #include "analysis/summary.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "match/host_job.h"
@@ -35,13 +35,7 @@ typedef struct total {
     uint8_t class;
 } total;
 
-static int by_time(const void *a, const void *b)
-{
-    const total *x = a, *y = b;
-    if (x->time != y->time) return x->time > y->time ? -1 : 1;
-    if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    return 0;
-}
+static const rs_order by_time[] = {RS_FALLING(total, time), RS_FALLING(total, count)};
 
 /* The names of totals[0..n) by time, equal ones by text; beyond MAX_NAMES they are added up. */
 static rs_status keep_names(const rs_events *e, total *totals, size_t n, rs_name_total **out, size_t *n_out,
@@ -50,12 +44,12 @@ static rs_status keep_names(const rs_events *e, total *totals, size_t n, rs_name
     size_t used = 0;
     for (size_t i = 0; i < n; i++)
         if (totals[i].count) totals[used++] = totals[i];
-    if (used) qsort(totals, used, sizeof *totals, by_time);
+    RS_SORT(totals, used, by_time);
     for (size_t i = 1; i < used; i++) {
         /* string ids carry no order: ties are settled by the text */
         total x = totals[i];
         size_t k = i;
-        for (; k > 0 && by_time(&totals[k - 1], &x) == 0 &&
+        for (; k > 0 && RS_COMPARE(by_time, &totals[k - 1], &x) == 0 &&
                strcmp(e->strings.items[totals[k - 1].name].text, e->strings.items[x.name].text) > 0;
              k--)
             totals[k] = totals[k - 1];

@@ -1,10 +1,11 @@
 #include "clock/hosts.h"
 #include "base/ascii.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "input/source.h"
 
@@ -68,11 +69,7 @@ static rs_status read_line(const char *at, const char *end, rs_host_list *out, b
     return RS_OK;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const rs_host_line *x = a, *y = b;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+static const rs_order by_rank[] = {RS_RISING(rs_host_line, rank)};
 
 static rs_status read_lines(const char *text, size_t n, rs_host_list *out, rs_error *err)
 {
@@ -90,7 +87,7 @@ static rs_status read_lines(const char *text, size_t n, rs_host_list *out, rs_er
             status = rs_fail(err, RS_ERR_FORMAT, "begins with no rank: lines are RANK,HOST");
         if (status != RS_OK) return rs_error_wrap(err, "line %zu", line);
     }
-    if (out->n) qsort(out->items, out->n, sizeof *out->items, by_rank);
+    RS_SORT(out->items, out->n, by_rank);
     for (size_t i = 1; i < out->n; i++)
         if (out->items[i].rank == out->items[i - 1].rank)
             return rs_fail(err, RS_ERR_FORMAT, "names rank %lld twice", (long long)out->items[i].rank);
@@ -113,8 +110,7 @@ rs_status rs_hosts_read(const char *path, rs_host_list *out, rs_error *err)
 
 const char *rs_hosts_find(const rs_host_list *list, int64_t rank)
 {
-    const rs_host_line key = {.rank = rank};
-    if (!list->n) return NULL;
-    const rs_host_line *found = bsearch(&key, list->items, list->n, sizeof key, by_rank);
-    return found ? found->host : NULL;
+    size_t at;
+    RS_SEARCH(at, list->n, list->items[at].rank < rank);
+    return at < list->n && list->items[at].rank == rank ? list->items[at].host : NULL;
 }

@@ -2,11 +2,11 @@
  * libraries (-t osrt), when threads ran (--cpuctxsw), what they were in (--sample), and counters
  * (--gpu-metrics-devices). Of threads of processes that have calls, ranges or work of their own. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "format/sqlite_nsys.h"
 
@@ -200,12 +200,7 @@ static rs_status metric_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-static int by_metric(const void *a, const void *b)
-{
-    const metric *x = a, *y = b;
-    if (x->type != y->type) return x->type < y->type ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
+static const rs_order by_metric[] = {RS_RISING(metric, type), RS_RISING(metric, id)};
 
 static const char *const value_columns[] = {"timestamp", "typeId", "metricId", "value", NULL};
 
@@ -213,8 +208,10 @@ static rs_status value_row(void *context, sqlite3_stmt *s, rs_native *r)
 {
     host *h = context;
     metric wanted = {.type = rs_row_int(s, 2), .id = rs_row_int(s, 3)};
+    size_t at;
+    RS_SEARCH(at, h->n_metrics, RS_COMPARE(by_metric, &h->metrics[at], &wanted) < 0);
     const metric *m =
-        h->n_metrics ? bsearch(&wanted, h->metrics, h->n_metrics, sizeof *h->metrics, by_metric) : NULL;
+        at < h->n_metrics && RS_COMPARE(by_metric, &h->metrics[at], &wanted) == 0 ? &h->metrics[at] : NULL;
     int64_t value = rs_row_int(s, 4), time = rs_row_int(s, 1);
     if (!m || value == RS_NO_VALUE || time == RS_NO_VALUE || time == 0) return RS_OK;
     uint64_t gpu = (uint64_t)wanted.type & 0xff;
@@ -254,8 +251,7 @@ rs_status rs_nsys_read_host(rs_database *d)
         int64_t rows;
         status = rs_database_read(d, &tables[i], &h, &rows);
         if (status == RS_OK && tables[i].row == turn_row) status = add_off_cpu(&h);
-        if (tables[i].row == metric_row && h.n_metrics)
-            qsort(h.metrics, h.n_metrics, sizeof *h.metrics, by_metric);
+        if (tables[i].row == metric_row) RS_SORT(h.metrics, h.n_metrics, by_metric);
     }
     rs_map64_clear(&h.processes);
     rs_map64_clear(&h.symbols);

@@ -1,6 +1,5 @@
 /* Kernels that were renamed: where the steps' programs align, what is in one place under one operator on both
  * sides is one kernel, whose name is found on one side only. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/align.h"
@@ -69,13 +68,7 @@ static bool look_between(const program *a, size_t i, size_t i_end, const program
 }
 
 static const rs_order by_names[] = {RS_RISING(vote, old), RS_RISING(vote, new)};
-
-static int by_votes(const void *x, const void *y)
-{
-    const vote *a = x, *b = y;
-    if (a->n != b->n) return a->n > b->n ? -1 : 1;
-    return RS_COMPARE(by_names, x, y);
-}
+static const rs_order by_votes[] = {RS_FALLING(vote, n), RS_RISING(vote, old), RS_RISING(vote, new)};
 
 static void unite(votes *v)
 {
@@ -87,7 +80,7 @@ static void unite(votes *v)
         else
             v->items[kept++] = v->items[i];
     v->n = kept;
-    if (v->n) qsort(v->items, v->n, sizeof *v->items, by_votes);
+    RS_SORT(v->items, v->n, by_votes);
 }
 
 static bool align(const program *a, const program *b, uint32_t *match, uint32_t *scratch, votes *v,

@@ -6,7 +6,9 @@
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/ranges.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/calls.h"
 #include "trace/serving.h"
@@ -128,11 +130,7 @@ static rs_status file_read(file *f, rs_error *err)
 
 /* ---- one capture ---------------------------------------------------------------------------------------- */
 
-static int by_row(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_row[] = {RS_RISING_VALUE(uint32_t)};
 
 /* A call inside one that made a node is part of it. */
 static bool makes_node(file *f, uint32_t row)
@@ -162,7 +160,7 @@ static bool rows_inside(file *f, uint32_t begin, uint32_t end, uint32_t **rows, 
         if (f->roles[row] == NODE) (*nodes)[(*n_nodes)++] = row;
         (*rows)[(*n)++] = row;
     }
-    qsort(*rows, *n, sizeof **rows, by_row);
+    RS_SORT(*rows, *n, by_row);
     return true;
 }
 
@@ -254,8 +252,9 @@ static rs_status put_nodes(rs_capture *c, const uint32_t *rows, size_t n, uint32
         rs_calloc(n + 1, sizeof *place); /* by row of the capture: its node from 1 on */
     if (!place) return rs_fail_nomem(err, "captured graphs");
     for (size_t i = 0; i < n_nodes; i++) {
-        const uint32_t *at = bsearch(&nodes[i], rows, n, sizeof *rows, by_row);
-        nodes[i] = at ? (uint32_t)(at - rows) : 0;
+        size_t at;
+        RS_SEARCH(at, n, rows[at] < nodes[i]);
+        nodes[i] = at < n && rows[at] == nodes[i] ? (uint32_t)at : 0;
         place[nodes[i]] = (uint32_t)i + 1;
     }
     rs_status status = RS_OK;

@@ -190,7 +190,7 @@ static bool is_unusable(const rs_flight *flight, int64_t rank)
     return false;
 }
 
-static bool is_accused(const rs_fl_analysis *a, int64_t rank)
+bool rs_fl_is_accused(const rs_fl_analysis *a, int64_t rank)
 {
     for (size_t i = 0; i < a->n_found; i++)
         for (size_t c = 0; c < a->found[i].finding.n_culprits; c++)
@@ -203,7 +203,7 @@ static size_t keep_unaccused(const rs_fl_analysis *a, int64_t *ranks, size_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (!is_accused(a, ranks[i])) ranks[kept++] = ranks[i];
+        if (!rs_fl_is_accused(a, ranks[i])) ranks[kept++] = ranks[i];
     return kept;
 }
 

@@ -51,6 +51,9 @@ enum {
 rs_status rs_fl_copy_ranks(rs_flight *flight, const int64_t *ranks, size_t n, const int64_t **out,
                            rs_error *err);
 
+/* Whether a finding names the rank as a culprit. */
+bool rs_fl_is_accused(const rs_fl_analysis *a, int64_t rank);
+
 /* Appends a finding with its group, op and culprits filled in; evidence and summary come later. */
 rs_status rs_fl_add_found(rs_fl_analysis *a, const rs_fl_found *found, const int64_t *culprits,
                           size_t n_culprits, rs_error *err);

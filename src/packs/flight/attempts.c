@@ -279,18 +279,12 @@ static int64_t attempt_of_event(const rs_flight *flight, const finding *f, const
     int64_t last = (int64_t)f->log->n_attempts - 1, attempt = attempt_of_path(rs_fl_text(flight, e->file));
     if (last == 0) return 0;
     if (attempt >= 0) return attempt;
-    size_t first = borders_before(f, e->file, 0), end = borders_before(f, e->file, INT64_MAX), low = first;
+    size_t first = borders_before(f, e->file, 0), end = borders_before(f, e->file, INT64_MAX), low;
     if (first == end) {
         attempt = attempt_by_time(f, e);
         return attempt < last ? attempt : last;
     }
-    for (size_t high = end; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (f->borders[middle].line < e->line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH_BETWEEN(low, first, end, f->borders[low].line < e->line);
     attempt = low == first ? 0 : f->borders[low - 1].attempt + 1;
     return attempt < last ? attempt : last;
 }

@@ -175,14 +175,6 @@ static rs_status cause_by_answers(rs_flight *flight, rs_fl_found *f, rs_error *e
 
 /* ---- ranks that only the log accuses ------------------------------------------------------------------- */
 
-static bool is_culprit(const rs_fl_analysis *a, int64_t rank)
-{
-    for (size_t i = 0; i < a->n_found; i++)
-        for (size_t k = 0; k < a->found[i].finding.n_culprits; k++)
-            if (a->found[i].finding.culprits[k] == rank) return true;
-    return false;
-}
-
 static rs_status add_crashed(rs_fl_analysis *a, const int64_t *ranks, size_t n, const rs_fl_event *e,
                              rs_error *err)
 {
@@ -215,7 +207,7 @@ static rs_status add_early_ends(rs_fl_analysis *a, rs_error *err)
             e->yearless || !e->time_ns || e->time_ns >= first_open)
             continue;
         uint32_t index = rs_fl_rank_index(flight, e->rank);
-        if ((index != RS_FL_NONE && a->open[index] != RS_FL_NONE) || is_culprit(a, e->rank) ||
+        if ((index != RS_FL_NONE && a->open[index] != RS_FL_NONE) || rs_fl_is_accused(a, e->rank) ||
             (looks++, origin_of(log, e->rank) != e))
             continue;
         rs_status status = add_crashed(a, &e->rank, 1, e, err);
@@ -247,7 +239,7 @@ static rs_status add_unreachable(rs_fl_analysis *a, rs_error *err)
         const rs_fl_event *e = &log->events[i];
         if (e->kind != RS_FL_EV_UNREACHABLE || e->past || e->rank < 0 ||
             rs_fl_rank_index(flight, e->rank) != RS_FL_NONE || raise_weak(a, e->rank) ||
-            is_culprit(a, e->rank))
+            rs_fl_is_accused(a, e->rank))
             continue;
         const rs_fl_event *own = origin_of(log, e->rank);
         rs_status status = add_crashed(a, &e->rank, 1, own ? own : e, err);
@@ -286,7 +278,7 @@ rs_status rs_fl_judge_log(rs_fl_analysis *a, rs_error *err)
     for (size_t i = 0; status == RS_OK && i < log->n && a->n_found < MAX_ENDS; i++) {
         const rs_fl_event *e = &log->events[i];
         if (!is_origin(e) || e->rank < 0 || !rs_fl_is_together(first, e) ||
-            rs_fl_is_bare_end(e) != rs_fl_is_bare_end(first) || is_culprit(a, e->rank))
+            rs_fl_is_bare_end(e) != rs_fl_is_bare_end(first) || rs_fl_is_accused(a, e->rank))
             continue;
         const rs_fl_event *own = origin_of(log, e->rank);
         status = add_crashed(a, &e->rank, 1, own ? own : e, err);

@@ -345,14 +345,6 @@ static rs_status measure_op(void *context, rs_flight *flight, const rs_fl_op *op
     return RS_OK;
 }
 
-static rs_status count_op(void *context, rs_flight *flight, const rs_fl_op *op, rs_error *err)
-{
-    (void)flight;
-    (void)err;
-    *(size_t *)context = op->n_ops;
-    return RS_OK;
-}
-
 static rs_status add_lateness_rows(rs_flight *flight, uint32_t g, const delays *d, size_t stride,
                                    rs_table *table, rs_error *err)
 {
@@ -384,7 +376,7 @@ static rs_status lateness_of_group(rs_flight *flight, uint32_t g, rs_table *tabl
     for (uint32_t m = 0; m < group->n_members; m++)
         d.n_active += flight->by_group[group->first_member + m]->n > 0;
     if (d.n_active < 2) return RS_OK;
-    rs_status status = rs_fl_scan_group(flight, g, count_op, &n_ops, err);
+    rs_status status = rs_fl_count_ops(flight, g, &n_ops, err);
     if (status != RS_OK) return status;
     d.late = rs_calloc(d.n_active * n_ops, sizeof *d.late);
     d.last = rs_calloc(d.n_active, sizeof *d.last);

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/try.h"
 #include "flight/sources.h"
@@ -115,15 +116,9 @@ static rs_status read(rs_flight *flight, rs_source *from, rs_error *err)
 
 /* ---- judging ---------------------------------------------------------------------------------------------- */
 
-static int by_test(const void *a, const void *b)
-{
-    const tried *x = a, *y = b;
-    for (int i = TEST; i >= 0; i--)
-        if (i != GPU && x->texts[i] != y->texts[i]) return x->texts[i] < y->texts[i] ? -1 : 1;
-    if (x->gpu != y->gpu) return x->gpu < y->gpu ? -1 : 1;
-    if (x->file != y->file) return x->file < y->file ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
-}
+static const rs_order by_test[] = {RS_RISING(tried, texts[TEST]), RS_RISING(tried, texts[PEER]),
+                                   RS_RISING(tried, texts[HOST]), RS_RISING(tried, gpu),
+                                   RS_RISING(tried, file),        RS_RISING(tried, line)};
 
 /* Of each thing the last row. */
 static size_t keep_last(tried *items, size_t n)
@@ -176,7 +171,7 @@ static bool testify(rs_flight *flight)
     size_t told = rs_fl_events_of(flight) ? flight->log->n : 0, tests = 0;
     RS_LOCAL double *scratch = rs_malloc(2 * t->n * sizeof *scratch);
     bool good = flight->log && scratch;
-    qsort(t->items, t->n, sizeof *t->items, by_test);
+    RS_SORT(t->items, t->n, by_test);
     t->n = keep_last(t->items, t->n);
     for (size_t i = 0, k; i < t->n && good; i = k, tests++) {
         for (k = i + 1; k < t->n && t->items[k].texts[TEST] == t->items[i].texts[TEST];) k++;

@@ -1,4 +1,5 @@
 #include "base/order.h"
+#include "base/search.h"
 #include "flight/match.h"
 
 #include <string.h>
@@ -125,15 +126,9 @@ bool rs_fl_find_unit(const rs_flight *flight, const rs_fl_member *member, int64_
 {
     const rs_fl_rank *rank = &flight->ranks[member->rank];
     const uint32_t *order = rank->order + member->begin;
-    uint32_t low = 0, high = member->n;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (rank->entries[order[middle]].seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    uint32_t stop = low;
+    size_t at;
+    RS_SEARCH(at, member->n, rank->entries[order[at]].seq < seq);
+    uint32_t low = (uint32_t)at, stop = low;
     while (stop < member->n && rank->entries[order[stop]].seq == seq) stop++;
     *unit = (rs_fl_unit){member->rank, member->slot, member->begin + low, stop - low,
                          stop > low ? rank->entries[order[low]].call : 0};
@@ -386,4 +381,17 @@ void rs_fl_check_op(const rs_flight *flight, const rs_fl_op *op, uint64_t *scrat
         if (!sizes_agree(flight, op, p, &b, out) || !dtypes_agree(flight, op, p, &b, out)) return;
     }
     out->verdict = RS_FLIGHT_HEALTHY;
+}
+
+static rs_status count_op(void *context, rs_flight *flight, const rs_fl_op *op, rs_error *err)
+{
+    (void)flight;
+    (void)err;
+    *(size_t *)context = op->n_ops;
+    return RS_OK;
+}
+
+rs_status rs_fl_count_ops(rs_flight *flight, uint32_t group, size_t *n, rs_error *err)
+{
+    return rs_fl_scan_group(flight, group, count_op, n, err);
 }

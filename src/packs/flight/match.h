@@ -23,6 +23,8 @@ typedef rs_status (*rs_fl_op_fn)(void *context, rs_flight *flight, const rs_fl_o
 
 /* Calls fn for every collective of a group, by ascending sequence number. */
 rs_status rs_fl_scan_group(rs_flight *flight, uint32_t group, rs_fl_op_fn fn, void *context, rs_error *err);
+/* How many operations of a group that would be. */
+rs_status rs_fl_count_ops(rs_flight *flight, uint32_t group, size_t *n, rs_error *err);
 
 static inline const rs_fl_entry *rs_fl_unit_entry(const rs_flight *flight, const rs_fl_unit *unit, uint32_t i)
 {

@@ -1,4 +1,5 @@
 /* Dumps become one job: their texts, calls, stacks and groups get the job's numbers. */
+#include "base/interval.h"
 #include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
@@ -245,11 +246,7 @@ static bool canonical_members(rs_flight *flight, uint32_t text, uint32_t *canoni
     return true;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (x[0] > y[0]) - (x[0] < y[0]);
-}
+static const rs_order by_rank[] = {RS_RISING(rs_keyed, key)};
 
 static bool fill_members(rs_flight *flight, rs_fl_group *group, uint32_t canonical, int64_t base)
 {
@@ -258,7 +255,7 @@ static bool fill_members(rs_flight *flight, rs_fl_group *group, uint32_t canonic
     for (uint32_t i = 0; i < s->length; i++) n += s->text[i] == ',';
     group->ranks = rs_malloc(n * sizeof *group->ranks);
     group->sorted = rs_malloc(n * sizeof *group->sorted);
-    int64_t(*pairs)[2] = rs_malloc(n * sizeof *pairs);
+    rs_keyed *pairs = rs_malloc(n * sizeof *pairs);
     if (group->ranks && group->sorted && pairs) {
         const char *p = s->text;
         for (size_t i = 0; i < n; i++) {
@@ -266,11 +263,10 @@ static bool fill_members(rs_flight *flight, rs_fl_group *group, uint32_t canonic
             while (*p >= '0' && *p <= '9') rank = rank * 10 + (*p++ - '0');
             p++;
             group->ranks[i] = rank + base;
-            pairs[i][0] = group->ranks[i];
-            pairs[i][1] = (int64_t)i;
+            pairs[i] = (rs_keyed){group->ranks[i], (uint32_t)i};
         }
-        qsort(pairs, n, sizeof *pairs, by_rank);
-        for (size_t i = 0; i < n; i++) group->sorted[i] = (uint32_t)pairs[i][1];
+        RS_SORT(pairs, n, by_rank);
+        for (size_t i = 0; i < n; i++) group->sorted[i] = pairs[i].value;
         group->n = n;
     }
     rs_free(pairs);

@@ -1,5 +1,6 @@
 /* Which operation a silent rank missed. Others may wait for it in several; it should have issued first the
  * one that nobody who issued several of them issued after another. */
+#include "base/search.h"
 #include "flight/graph.h"
 
 #include <string.h>
@@ -39,14 +40,8 @@ static bool next_seq(const rs_flight *flight, uint32_t g, int64_t after, rs_fl_m
         const rs_fl_member *member = flight->by_group[group->first_member + m];
         const rs_fl_rank *r = &flight->ranks[member->rank];
         const uint32_t *order = r->order + member->begin;
-        uint32_t low = 0, high = member->n;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (r->entries[order[middle]].seq <= after)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low;
+        RS_SEARCH(low, member->n, r->entries[order[low]].seq <= after);
         if (low == member->n) continue;
         const rs_fl_entry *e = &r->entries[order[low]];
         int64_t ns = e->created ? rs_fl_common(r, e->created) : INT64_MAX;

@@ -7,6 +7,7 @@
 
 #include "base/changes.h"
 #include "base/real.h"
+#include "base/search.h"
 #include "base/stats.h"
 #include "flight/sources.h"
 #include "flight/template.h"
@@ -222,14 +223,8 @@ static int64_t as_whole(double value)
 /* The value at a moment: the newest sample that is not later, else the first. */
 static double value_at(const struct rs_fl_prometheus *p, const series *s, double time)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (p->times[s->first + middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, s->n, p->times[s->first + low] <= time);
     return p->values[s->first + (low ? low - 1 : 0)];
 }
 

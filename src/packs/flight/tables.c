@@ -309,14 +309,6 @@ static const rs_column_spec group_columns[] = {
 const rs_table_spec rs_fl_groups_spec = {"groups", "one row a process group", group_columns,
                                          sizeof group_columns / sizeof *group_columns};
 
-static rs_status count_op(void *context, rs_flight *flight, const rs_fl_op *op, rs_error *err)
-{
-    (void)flight;
-    (void)err;
-    *(size_t *)context = op->n_ops;
-    return RS_OK;
-}
-
 static bool add_members_text(const rs_fl_group *group, rs_table *table)
 {
     char *text = NULL;
@@ -358,7 +350,7 @@ static rs_status add_group_row(rs_flight *flight, uint32_t g, rs_table *table, r
             behind_rank = rank->rank;
         }
     }
-    rs_status status = rs_fl_scan_group(flight, g, count_op, &n_ops, err);
+    rs_status status = rs_fl_count_ops(flight, g, &n_ops, err);
     if (status != RS_OK) return status;
     RS_PUT_CELLS(table, rs_fl_text(flight, group->uid), rs_fl_text(flight, group->desc), group->n);
     if (!add_members_text(group, table)) return rs_fail_nomem(err, "a table");

@@ -1,10 +1,10 @@
 /* diff as HTA's compare_traces: names of all rows with times, nothing cut off. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diff.h"
 #include "analysis/frame_columns.h"
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/strings.h"
 #include "peer/hta_window.h"
 
@@ -125,30 +125,15 @@ static bool add_partial(comparison *c, const rs_partial *partial)
     return true;
 }
 
-/* A row next to the names its text is in. */
-typedef struct sort_key {
-    const comparison *c;
-    const compared *r;
-} sort_key;
-
-static int by_name(const void *a, const void *b)
-{
-    const sort_key *p = a, *q = b;
-    const rs_string *n = &p->c->names.items[p->r->name], *m = &p->c->names.items[q->r->name];
-    int c = memcmp(n->text, m->text, n->length < m->length ? n->length : m->length);
-    return c ? c : n->length < m->length ? -1 : n->length > m->length;
-}
+static const rs_order by_name[] = {RS_RISING_TEXT(compared, name)};
 
 static rs_status add_names(const comparison *c, rs_table *t, rs_error *err)
 {
-    RS_LOCAL sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
-    if (!order) return rs_fail_nomem(err, "names");
-    for (size_t i = 0; i < c->n; i++) order[i] = (sort_key){c, &c->rows[i]};
-    if (c->n) qsort(order, c->n, sizeof *order, by_name);
     rs_status status = RS_OK;
+    rs_sort(c->rows, c->n, sizeof *c->rows, by_name, 1, &c->names);
     rs_table_use_texts(t, &c->names);
     for (size_t i = 0; status == RS_OK && i < c->n; i++) {
-        const compared *r = order[i].r;
+        const compared *r = &c->rows[i];
         rs_table_put(t, &hta_record, 0, r);
         rs_table_set_real(t, "diff_counts", (double)(r->count[1] - r->count[0]));
         rs_table_set_real(t, "diff_duration", (double)rs_sub_sat(r->time[1], r->time[0]) / 1000);

@@ -1,7 +1,6 @@
 /* stragglers as HTA's get_potential_stragglers. */
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/frame_columns.h"
@@ -238,11 +237,7 @@ static bool find_lane(const finder *x, size_t *from, size_t *n)
     return true;
 }
 
-static int late_first(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x > y ? -1 : x < y;
-}
+static const rs_order by_start[] = {RS_RISING_VALUE(int64_t)};
 
 /* In each step, the ranks that start no earlier than the k-th latest. */
 static bool count_late(const arrival *items, size_t n, size_t k, int64_t *count)
@@ -251,8 +246,8 @@ static bool count_late(const arrival *items, size_t n, size_t k, int64_t *count)
     if (!starts) return false;
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && items[end].step == items[i].step; end++) starts[end - i] = items[end].start;
-        qsort(starts, end - i, sizeof *starts, late_first);
-        int64_t limit = starts[(k < end - i ? k : end - i) - 1];
+        RS_SORT(starts, end - i, by_start);
+        int64_t limit = starts[k < end - i ? end - i - k : 0];
         for (size_t j = i; j < end; j++) count[items[j].rank] += items[j].start >= limit;
     }
     return true;

@@ -1,4 +1,5 @@
 #include "peer/tracelens_join.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -218,14 +219,7 @@ static int by_key(const void *a, const void *b)
     return p->slot < q->slot ? -1 : p->slot > q->slot;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const sized *p = a, *q = b;
-    bool none_p = isnan(p->size), none_q = isnan(q->size);
-    if (none_p != none_q) return none_p - none_q;
-    if (!none_p && p->size != q->size) return p->size > q->size ? -1 : 1;
-    return p->place < q->place ? -1 : p->place > q->place;
-}
+static const rs_order by_size[] = {RS_FALLING(sized, size), RS_RISING(sized, place)};
 
 uint32_t *rs_tl_order_by_keys(const rs_tl_join *j)
 {
@@ -252,7 +246,7 @@ bool rs_tl_order_by_size(const rs_tl_join *j, uint32_t *slots, size_t n, size_t 
     if (ok && n) memcpy(before, slots, n * sizeof *slots);
     for (size_t i = 0; ok && i < n; i++)
         items[i] = (sized){rs_tl_number(j, slots[i], report, column), (uint32_t)i};
-    if (ok && n) qsort(items, n, sizeof *items, by_size);
+    if (ok) RS_SORT(items, n, by_size);
     for (size_t i = 0; ok && i < n; i++) slots[i] = before[items[i].place];
     return ok;
 }
