@@ -109,7 +109,7 @@ static bool tells_operators(const rs_events *events)
 /* ---- what one pass over the rows tells --------------------------------------------------------------- */
 
 typedef struct counts {
-    int64_t cpu_ops, with_dims, python, sync, comm_ops, calls, rocm_calls, runtime_calls;
+    int64_t cpu_ops, with_dims, python, sync, calls, rocm_calls, runtime_calls;
     int64_t spans, negative, whole_us, over_day;
     int64_t comm_kernels, out_of_memory;
 } counts;

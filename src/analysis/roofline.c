@@ -219,17 +219,16 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
 {
     rs_strings names;
     RS_LOCAL total *items = NULL;
-    uint32_t *place = NULL; /* by string id, + 1 */
-    size_t n = 0, capacity = 0, room = 0;
+    size_t n = 0, capacity = 0;
     rs_status status = RS_OK;
     bool ok = rs_strings_init(&names);
     for (size_t i = 0; ok && i < p->n; i++) {
         const rs_roof_row *r = &p->rows[i];
         const char *name = name_of(p, r, table);
         uint32_t id = rs_strings_add(&names, name ? name : "", name ? strlen(name) : 0);
-        ok = id != RS_NO_STRING && rs_grow((void **)&place, &room, names.n, sizeof *place);
-        if (!ok) break;
-        if (id >= capacity || n == 0) ok = rs_grow((void **)&items, &capacity, names.n, sizeof *items);
+        ok = id != RS_NO_STRING;
+        if (ok && (id >= capacity || n == 0))
+            ok = rs_grow((void **)&items, &capacity, names.n, sizeof *items);
         for (; ok && n < names.n; n++) items[n] = (total){.first = SIZE_MAX};
         if (!ok) break;
         if (items[id].first == SIZE_MAX) items[id] = (total){.name = name, .first = i};
@@ -243,7 +242,6 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
         status = add_total(t, rank, &items[i], err);
         added++;
     }
-    rs_free(place);
     rs_strings_clear(&names);
     return status;
 }

@@ -8,7 +8,6 @@
 #include "cli/events_pages.h"
 #include "cli/trace_files.h"
 #include "cli/workbook.h"
-#include "output/xlsx.h"
 
 static const char *const compat_names[] = {"",          "hta",   "hta-exact",
                                            "tracelens", "aorta", "straggler-analysis"};
@@ -117,7 +116,7 @@ static rs_status check(rs_request *r, rs_error *err)
     if (text && rs_gate_parse(text, &gate, err) != RS_OK) return rs_error_wrap(err, "--fail-on");
     rs_gate_free(gate);
     RS_TRY(rs_request_check_rows(r, err));
-    if (rs_request_is_set(r, "xlsx")) RS_TRY(rs_xlsx_check(err));
+    if (rs_request_is_set(r, "xlsx")) RS_TRY(rs_workbook_check(err));
     if (rs_request_is_set(r, "page")) RS_TRY(rs_report_check(err));
     return check_paths(r, err);
 }

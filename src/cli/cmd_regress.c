@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/paths.h"
@@ -37,12 +36,6 @@ static const rs_option_spec specs[] = {
 
 /* ---- sides --------------------------------------------------------------------------------------------- */
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 static int by_name(const void *a, const void *b)
 {
     return rs_path_compare(*(char *const *)a, *(char *const *)b);
@@ -68,7 +61,7 @@ static rs_status list_folder(const char *path, bool files, char ***names, size_t
         size_t size = strlen(path) + strlen(e->d_name) + 2;
         char *full = rs_malloc(size);
         if (full) snprintf(full, size, "%s/%s", path, e->d_name);
-        if (full && !files && !is_folder(full)) {
+        if (full && !files && !rs_path_is_folder(full)) {
             rs_free(full);
             continue;
         }
@@ -128,7 +121,7 @@ static rs_status add_side(rs_request *r, rs_regress_side *side, const char *path
     char **runs = NULL;
     size_t n = 0;
     bool saved = false;
-    if (!is_folder(path)) {
+    if (!rs_path_is_folder(path)) {
         RS_TRY(read_saved(side, path, &saved, err));
         return saved ? RS_OK : add_run(r, side, path, told, err);
     }
@@ -150,7 +143,7 @@ static rs_status add_history(rs_request *r, rs_regress_side *side, const char *p
         status = rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET, "holds no runs and no stored summaries");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         bool saved = false;
-        if (!is_folder(names[i])) status = read_saved(side, names[i], &saved, err);
+        if (!rs_path_is_folder(names[i])) status = read_saved(side, names[i], &saved, err);
         if (status == RS_OK && !saved) status = add_run(r, side, names[i], told, err);
     }
     free_names(names, n);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/try.h"
 #include "cli/cli.h"
 #include "rankscope/slice.h"
@@ -58,18 +59,12 @@ static rs_status write_map(void *context, const rs_sink *sink, rs_error *err)
     return rs_slice_map(context, sink, err);
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* rank_N.json.gz for each rank. */
 static rs_status write_each(slicing *s, const char *directory, rs_error *err)
 {
     size_t n = strlen(directory), size = n + 60;
     bool slash = n && directory[n - 1] == '/';
-    if (!is_directory(directory) && mkdir(directory, 0777) != 0)
+    if (!rs_path_is_folder(directory) && mkdir(directory, 0777) != 0)
         return rs_fail(err, RS_ERR_IO, "cannot make the directory %s: %s", directory, strerror(errno));
     RS_LOCAL char *path = rs_malloc(size);
     if (!path) return rs_fail_nomem(err, "names");
@@ -90,7 +85,7 @@ static rs_status slice(rs_request *r, rs_result *result, rs_error *err)
     rs_job *job = NULL;
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
     rs_status status = rs_slice_open(job, &settings, &s.slice, result, err);
-    bool each = is_directory(output) || (output[0] && output[strlen(output) - 1] == '/');
+    bool each = rs_path_is_folder(output) || (output[0] && output[strlen(output) - 1] == '/');
     if (status == RS_OK)
         status =
             each ? write_each(&s, output, err) : rs_output_put(output, true, s.command, write_trace, &s, err);

@@ -187,7 +187,7 @@ const char *rs_command_entry(const rs_command *command, char *out, size_t size)
     const char *lead = " (also: ";
     size_t used = (size_t)snprintf(out, size, "%s", command->help);
     for (size_t i = 0; i < rs_command_count(); i++) {
-        rs_command other;
+        rs_command other = {.name = NULL};
         rs_command_at(i, &other);
         if (!other.group || strcmp(other.group, command->name) != 0) continue;
         used += (size_t)snprintf(out + used, size - used, "%s%s", lead, other.name);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 
 /* The input files of a result. */
 typedef struct file_list {
@@ -87,12 +88,6 @@ static int write_one(const rs_result *result, const char *from, const char *to, 
     return RS_EXIT_LOSS;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 static int write_all(const rs_result *result, const file_list *l, const char *path, bool directory,
                      const char *command, const rs_rewrite_settings *settings)
 {
@@ -117,7 +112,7 @@ int rs_write_traces(const rs_result *result, const char *path, const char *comma
     file_list l;
     int code = RS_EXIT_OK;
     bool ok = list_files(result, &l), slash = path[0] && path[strlen(path) - 1] == '/';
-    bool directory = slash || is_directory(path);
+    bool directory = slash || rs_path_is_folder(path);
     for (size_t i = 0; ok && i < l.n; i++)
         if (strcmp(file_at(&l, l.first[i]), "-") == 0) {
             rs_complain("%s: standard input cannot be read a second time; give the file's name", command);
@@ -129,7 +124,7 @@ int rs_write_traces(const rs_result *result, const char *path, const char *comma
     } else if (code == RS_EXIT_OK && l.n > 1 && !directory) {
         rs_complain("%s: %zu files need a directory to be written to: %s/", command, l.n, path);
         code = RS_EXIT_USAGE;
-    } else if (code == RS_EXIT_OK && slash && !is_directory(path) && mkdir(path, 0777) != 0) {
+    } else if (code == RS_EXIT_OK && slash && !rs_path_is_folder(path) && mkdir(path, 0777) != 0) {
         rs_complain("cannot make the directory %s: %s", path, strerror(errno));
         code = RS_EXIT_INPUT;
     }

@@ -17,6 +17,18 @@ static rs_status write_workbook(void *context, const rs_sink *sink, rs_error *er
     return rs_xlsx_write(w->sheets, w->n, sink, err);
 }
 
+rs_status rs_workbook_put(const char *path, const char *command, const rs_sheet *sheets, size_t n,
+                          rs_error *err)
+{
+    workbook w = {sheets, n};
+    return rs_output_put(path, false, command, write_workbook, &w, err);
+}
+
+rs_status rs_workbook_check(rs_error *err)
+{
+    return rs_xlsx_check(err);
+}
+
 int rs_deliver_workbook(const rs_request *r, const rs_result *result, const char *path)
 {
     rs_error err = RS_ERROR_INIT;
@@ -35,9 +47,8 @@ int rs_deliver_workbook(const rs_request *r, const rs_result *result, const char
         }
         n++;
     }
-    workbook w = {sheets, n};
-    rs_status status = sheets ? rs_output_put(path, false, r->command->name, write_workbook, &w, &err)
-                              : rs_fail_nomem(&err, "sheets");
+    rs_status status =
+        sheets ? rs_workbook_put(path, r->command->name, sheets, n, &err) : rs_fail_nomem(&err, "sheets");
     rs_free(sheets);
     return status == RS_OK ? RS_EXIT_OK : rs_complain_error(NULL, &err);
 }

@@ -22,7 +22,7 @@ typedef struct timeline {
 
 /* One event, as far as it matters. */
 typedef struct event {
-    bool is_span, has_name, has_pid, has_tid, has_start, has_duration, has_step, has_seq;
+    bool is_span, has_pid, has_tid, has_start, has_duration, has_step, has_seq;
     int kind;
     int64_t pid, tid, step, chunk, micro_batch, seq;
     double start, duration; /* us */
@@ -97,7 +97,6 @@ static bool take_member(rs_json_reader *json, enum key key, bool args, rs_json_t
         if (args) {
             e->stage = stage_of(&json->text);
         } else {
-            e->has_name = true;
             e->kind = rs_op_kind_find((const char *)json->text.bytes, json->text.length);
             e->names_thread = rs_json_is(json, "thread_name");
         }

@@ -54,7 +54,6 @@ typedef struct loading {
     rs_events *events;
     const char *file;
     bool cut; /* the pickle breaks off: what is not complete is left out */
-    uint64_t n_incomplete;
 } loading;
 
 static rs_status bad_field(const loading *l, rs_error *err, const char *format, ...) RS_PRINTF(3, 4);
@@ -161,10 +160,7 @@ static rs_status read_device(loading *l, int32_t number, uint32_t list, rs_error
         uint32_t row = rs_snapshot_row(&l->reader, &l->values, child, RS_RECORD_EVENT, &step);
         if (step != RS_STEP_OK) return rs_fail_nomem(err, "events");
         bool bad = row == RS_NO_ROW || e->action[row] == RS_SNAPSHOT_BAD;
-        if (bad && l->cut && n + 1 >= l->values.nodes[list].n) {
-            l->n_incomplete++;
-            break;
-        }
+        if (bad && l->cut && n + 1 >= l->values.nodes[list].n) break;
         if (row == RS_NO_ROW) return bad_field(l, err, "device_traces[%d][%zu] is no event", (int)number, n);
         if (bad)
             return bad_field(l, err, "device_traces[%d][%zu].%s has no usable value", (int)number, n,

@@ -121,8 +121,3 @@ typedef struct rs_snapshot {
 
 /* The snapshot that a trace is, or NULL. */
 const rs_snapshot *rs_snapshot_of(const rs_trace *trace);
-
-static inline rs_string rs_snapshot_text(const rs_snapshot *s, uint32_t id)
-{
-    return s->strings.items[id];
-}

@@ -650,11 +650,3 @@ rs_status rs_pickle_read_source(rs_values *values, rs_source *source, const rs_p
     rs_windows_close(r.windows);
     return status;
 }
-
-bool rs_pickle_looks(const void *bytes, size_t n)
-{
-    const uint8_t *p = bytes;
-    if (n == 0) return false;
-    if (p[0] == OP_PROTO) return n < 2 || p[1] <= 5;
-    return p[0] == '(' || p[0] == '}' || p[0] == ']' || refused_name(p[0]) != NULL;
-}

@@ -47,6 +47,3 @@ rs_status rs_pickle_read(rs_values *values, const void *bytes, size_t n, const c
  * After a fault the open containers are still on the stack (rs_values_close_all), and info->root is RS_NO_NODE. */
 rs_status rs_pickle_read_source(rs_values *values, rs_source *source, const rs_pickle_settings *settings,
                                 rs_pickle_info *info, rs_error *err);
-
-/* Whether bytes look like a pickle: a protocol header, or an opcode that plain data may start with. */
-bool rs_pickle_looks(const void *bytes, size_t n);

@@ -78,18 +78,6 @@ static rs_status add_input(rs_job *job, const char *path, given by, bool from_di
     return RS_OK;
 }
 
-static char *join_path(const char *folder, const char *name)
-{
-    size_t n = strlen(folder), m = strlen(name);
-    bool slash = n && folder[n - 1] == '/';
-    char *path = rs_malloc(n + m + 2);
-    if (!path) return NULL;
-    memcpy(path, folder, n);
-    if (!slash) path[n] = '/';
-    memcpy(path + n + !slash, name, m + 1);
-    return path;
-}
-
 static rs_status add_directory(rs_job *job, const char *path, given by, unsigned depth, rs_error *err)
 {
     DIR *dir = opendir(path);
@@ -97,7 +85,7 @@ static rs_status add_directory(rs_job *job, const char *path, given by, unsigned
     rs_status status = RS_OK;
     for (struct dirent *entry; status == RS_OK && (entry = readdir(dir));) {
         if (entry->d_name[0] == '.') continue;
-        char *full = join_path(path, entry->d_name);
+        char *full = rs_path_join(path, entry->d_name);
         if (!full) {
             status = rs_fail_nomem(err, "inputs");
             break;
@@ -118,26 +106,20 @@ static rs_status add_directory(rs_job *job, const char *path, given by, unsigned
 /* What JAX and TensorFlow write under a folder for logs: a folder of each run's files. */
 static const char profile_runs[] = "plugins/profile";
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* The run's folder where a folder for logs holds one; several of them are not one job. NULL: it is none. */
 static rs_status find_run(const char *path, char **out, rs_error *err)
 {
-    char *runs = join_path(path, profile_runs);
+    char *runs = rs_path_join(path, profile_runs);
     size_t n = 0;
     *out = NULL;
     if (!runs) return rs_fail_nomem(err, "inputs");
-    DIR *dir = is_folder(runs) ? opendir(runs) : NULL;
+    DIR *dir = rs_path_is_folder(runs) ? opendir(runs) : NULL;
     rs_status status = RS_OK;
     for (struct dirent *entry; dir && status == RS_OK && (entry = readdir(dir));) {
         if (entry->d_name[0] == '.') continue;
-        char *run = join_path(runs, entry->d_name);
+        char *run = rs_path_join(runs, entry->d_name);
         if (!run) status = rs_fail_nomem(err, "inputs");
-        if (status != RS_OK || !is_folder(run)) {
+        if (status != RS_OK || !rs_path_is_folder(run)) {
             rs_free(run);
             continue;
         }
@@ -313,7 +295,7 @@ rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_
         const char *path = split_given(paths[i], &by);
         rs_status status;
         size_t before = job->n_inputs;
-        if (strcmp(path, "-") != 0 && is_folder(path)) {
+        if (strcmp(path, "-") != 0 && rs_path_is_folder(path)) {
             char *run = NULL;
             status = job->settings.recursive ? RS_OK : find_run(path, &run, err);
             if (status == RS_OK) status = add_directory(job, run ? run : path, by, 0, err);

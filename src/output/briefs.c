@@ -65,20 +65,6 @@ static const char *shorten(rs_briefs *briefs, const char *text, size_t length, s
     return out ? rs_text_shorten(text, length, columns, mark, out, size) : NULL;
 }
 
-/* The first bytes of a text that are at most so many columns wide. */
-static size_t fitting(const char *text, size_t length, size_t columns)
-{
-    size_t n = 0, shown = 0;
-    while (n < length) {
-        uint32_t code = 0;
-        size_t bytes = rs_utf8_next(text + n, length - n, &code);
-        shown += bytes ? rs_utf8_width(code) : 1;
-        if (shown > columns) break;
-        n += bytes ? bytes : 1;
-    }
-    return n;
-}
-
 static void add_place(cut *c, size_t place)
 {
     size_t at = c->n_places;
@@ -94,7 +80,7 @@ static const char *show_places(rs_briefs *briefs, const cut *c, size_t columns, 
 {
     size_t width = rs_text_width(mark, strlen(mark)), n = c->n_places, marks = (n + 1) * width;
     size_t share = columns > marks ? (columns - marks) / (n + 1) : 0,
-           end = fitting(c->text, c->length, share);
+           end = rs_text_fitting(c->text, c->length, share);
     if (share < CONTEXT + 1) return shorten(briefs, c->text, c->length, columns, mark);
     const char *out = rs_arena_printf(&briefs->arena, "%.*s", (int)end, c->text);
     for (size_t i = 0; out && i < n; i++) {
@@ -107,9 +93,9 @@ static const char *show_places(rs_briefs *briefs, const cut *c, size_t columns, 
         size_t used = rs_text_width(out, strlen(out)) + (joined ? 0 : width), rest = c->length - from;
         size_t room = columns > used ? columns - used : 0, kept = rest;
         if (i + 1 < n)
-            kept = fitting(c->text + from, rest, joined ? share + width : share);
+            kept = rs_text_fitting(c->text + from, rest, joined ? share + width : share);
         else if (rs_text_width(c->text + from, rest) > room)
-            kept = fitting(c->text + from, rest, room > width ? room - width : 0);
+            kept = rs_text_fitting(c->text + from, rest, room > width ? room - width : 0);
         end = from + kept;
         out = rs_arena_printf(&briefs->arena, "%s%s%.*s%s", out, joined ? "" : mark, (int)kept,
                               c->text + from, i + 1 == n && end < c->length ? mark : "");

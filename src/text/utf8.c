@@ -64,6 +64,19 @@ size_t rs_text_width(const char *text, size_t length)
     return width;
 }
 
+size_t rs_text_fitting(const char *text, size_t length, size_t columns)
+{
+    size_t i = 0, width = 0;
+    while (i < length) {
+        uint32_t code = 0;
+        size_t n = rs_utf8_next(text + i, length - i, &code);
+        width += n ? rs_utf8_width(code) : 1;
+        if (width > columns) break;
+        i += n ? n : 1;
+    }
+    return i;
+}
+
 bool rs_utf8_steers(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C ||
@@ -113,20 +126,6 @@ size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out)
     return used;
 }
 
-/* Bytes at the start of text that fit into columns. */
-static size_t head_bytes(const char *text, size_t length, size_t columns)
-{
-    size_t i = 0, width = 0;
-    while (i < length) {
-        uint32_t code = 0;
-        size_t n = rs_utf8_next(text + i, length - i, &code);
-        width += n ? rs_utf8_width(code) : 1;
-        if (width > columns) break;
-        i += n ? n : 1;
-    }
-    return i;
-}
-
 /* Where the text's last `columns` columns begin. */
 static size_t tail_start(const char *text, size_t length, size_t columns)
 {
@@ -157,11 +156,11 @@ const char *rs_text_shorten(const char *text, size_t length, size_t columns, con
     if (columns > mark_width) {
         /* the end of a name tells instances apart, its start says what it is: give the start a little more */
         size_t rest = columns - mark_width, back = rest * 2 / 5;
-        head = head_bytes(text, length, rest - back);
+        head = rs_text_fitting(text, length, rest - back);
         tail = tail_start(text, length, back);
         if (tail < head) tail = head;
     } else {
-        mark_bytes = head_bytes(mark, mark_bytes, columns);
+        mark_bytes = rs_text_fitting(mark, mark_bytes, columns);
     }
     /* combining marks take bytes but no columns: when the room does not do, the tail is dropped, then the
      * head */

@@ -13,6 +13,8 @@
 unsigned rs_utf8_width(uint32_t code);
 /* The same for a whole text; invalid bytes count 1 each. */
 size_t rs_text_width(const char *text, size_t length);
+/* The bytes at its start that fit into columns. */
+size_t rs_text_fitting(const char *text, size_t length, size_t columns);
 
 /* Characters that steer a terminal or reorder what is read: controls, also those of C1, bidirectional marks and
  * overrides, invisible ones. */

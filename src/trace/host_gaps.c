@@ -8,9 +8,6 @@
 #include "trace/data_loader.h"
 #include "trace/selection.h"
 
-const char *const rs_host_doing_names[RS_N_DOING] = {"unknown", "operator", "python", "annotation",
-                                                     "os_call", "off_cpu",  "sample"};
-
 /* A stretch without a call. */
 typedef struct gap {
     int64_t start, end;

@@ -22,8 +22,6 @@ typedef enum rs_host_doing {
     RS_N_DOING
 } rs_host_doing;
 
-extern const char *const rs_host_doing_names[RS_N_DOING];
-
 /* Times of the innermost event add up to the gaps' time without data loading; time off the CPU and samples come on top. */
 typedef struct rs_host_gap_row {
     uint32_t name; /* of the events' texts; RS_NO_STRING: nothing was recorded */

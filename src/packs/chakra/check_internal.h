@@ -71,7 +71,7 @@ typedef struct rs_check {
     size_t n_comms, comms_capacity;
     rs_strings names;
     rs_groups groups; /* of the metadata nodes and of the file that was given */
-    uint64_t metadata_nodes, bad_metadata;
+    uint64_t metadata_nodes;
     bool has_rank;
     int64_t rank; /* by the file's name */
     bool astra;   /* it is held against ASTRA-sim's rules */

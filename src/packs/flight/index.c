@@ -343,6 +343,5 @@ rs_status rs_fl_index(rs_flight *flight, rs_error *err)
     rs_fl_read_statuses(flight);
     report_nameless(flight);
     report_versions(flight);
-    flight->indexed = true;
     return RS_OK;
 }

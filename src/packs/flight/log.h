@@ -70,8 +70,8 @@ typedef struct rs_fl_speaker {
 
 struct rs_fl_event {
     rs_fl_speaker who;
-    int64_t rank;                 /* once resolved; -1 unknown */
-    int64_t tasks_from, tasks_to; /* a range that srun names; -1 none */
+    int64_t rank; /* once resolved; -1 unknown */
+    int64_t task; /* the first that srun names; -1: none */
     uint32_t host;
     uint8_t kind, role;
     uint8_t from;   /* rs_flight_file: the source that says it */

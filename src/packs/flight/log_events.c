@@ -64,8 +64,7 @@ rs_fl_event *rs_fl_add_event(rs_fl_log *log, const rs_fl_line *line, rs_fl_event
     bool marked = mark && mark->line == line->line && mark->file == line->file;
     *e = (rs_fl_event){.who = line->who,
                        .rank = -1,
-                       .tasks_from = -1,
-                       .tasks_to = -1,
+                       .task = -1,
                        .host = line->who.host,
                        .kind = (uint8_t)kind,
                        .role = (uint8_t)kinds[kind].role,
@@ -229,15 +228,12 @@ static rs_fl_event_kind kind_of_exit(int64_t code)
     }
 }
 
-/* "6:", "3,5:", "0-3:" of srun: the first range is kept. */
-static void read_tasks(rs_fl_span span, rs_fl_event *e)
+/* "6:", "3,5:", "0-3:" of srun: the first task is kept. */
+static void read_task(rs_fl_span span, rs_fl_event *e)
 {
     size_t digits = 0;
     while (digits < span.n && span.text[digits] >= '0' && span.text[digits] <= '9') digits++;
-    if (!digits) return;
-    e->tasks_from = e->tasks_to = rs_fl_span_int((rs_fl_span){span.text, digits});
-    if (digits + 1 < span.n && span.text[digits] == '-')
-        e->tasks_to = rs_fl_span_int((rs_fl_span){span.text + digits + 1, span.n - digits - 1});
+    if (digits) e->task = rs_fl_span_int((rs_fl_span){span.text, digits});
 }
 
 static bool fill_field(rs_flight *flight, rs_fl_event *e, uint8_t what, rs_fl_span span)
@@ -253,7 +249,7 @@ static bool fill_field(rs_flight *flight, rs_fl_event *e, uint8_t what, rs_fl_sp
     case F_PID: e->who.pid = rs_fl_span_int(span); return true;
     case F_LOCAL: e->who.local = rs_fl_span_int(span); return true;
     case F_HOST: return intern(flight, span, &e->host);
-    case F_TASKS: read_tasks(span, e); return true;
+    case F_TASKS: read_task(span, e); return true;
     case F_PCI: return intern(flight, span, &e->pci);
     case F_SEQ: e->seq = rs_fl_span_int(span); return true;
     case F_ENQUEUED: e->enqueued = rs_fl_span_int(span); return true;

@@ -137,7 +137,7 @@ static void resolve(const rs_flight *flight, int64_t world, rs_fl_event *e)
     if (e->rank < 0 && !seat && e->pci != RS_FL_NONE) seat = seat_of_address(flight, e->host, e->pci);
     if (seat) e->rank = seat->rank;
     if (e->rank < 0 && e->who.task >= 0 && tasks_are_ranks) e->rank = e->who.task;
-    if (e->rank < 0 && e->tasks_from >= 0 && (tasks_are_ranks || !log->tasks.n)) e->rank = e->tasks_from;
+    if (e->rank < 0 && e->task >= 0 && (tasks_are_ranks || !log->tasks.n)) e->rank = e->task;
     if (e->rank < 0 && e->who.task >= 0 && node == RS_FL_NONE) node = nth_host(log, e->who.task);
     if (e->rank < 0 && e->who.local >= 0) {
         if (node == RS_FL_NONE && nth_host(log, 1) == RS_FL_NONE)

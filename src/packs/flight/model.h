@@ -195,7 +195,7 @@ struct rs_flight {
     rs_flight_report report;
     bool moving; /* snapshots show that the job goes on */
     bool timed;  /* starts are recorded: `scheduled` means not started */
-    bool have_report, indexed;
+    bool have_report;
 };
 
 /* ---- one dump, before it joins the job ---------------------------------------------------------------- */

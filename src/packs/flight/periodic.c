@@ -150,7 +150,6 @@ rs_status rs_fl_read_periodic(rs_flight *flight, char *const *paths, size_t n, r
         p->n_snapshots = i + 1;
         rs_free(text);
     }
-    if (n_tables) p->newest_path = rs_fl_print(flight, "%s", files[0].path);
     return status;
 }
 

@@ -37,7 +37,6 @@ struct rs_fl_periodic {
     rs_fl_snapshot snapshots[2]; /* the newest first */
     int64_t moments[2];          /* seconds */
     size_t n_snapshots;
-    const char *newest_path;
 };
 
 /* tables_text.c: reads the tables of one file. Only running out of memory is an error. */

@@ -19,7 +19,6 @@ typedef struct rs_fl_source {
     const char *decides;              /* the measurement that settles a contradiction */
 } rs_fl_source;
 
-#define RS_FL_MAX_SOURCES 8
 extern const rs_fl_source *const rs_fl_sources[]; /* the log first; ends with NULL */
 
 /* The row that knows a file by its name and the first bytes of its text; NULL: none does. */

@@ -3,11 +3,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/ascii.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/paths.h"
 
 const char *const rs_quantity_names[RS_N_Q] = {"step_ms",         "compute_ms", "comm_ms",
                                                "exposed_comm_ms", "overlap_ms", "idle_ms"};
@@ -46,28 +46,15 @@ static bool rank_file(const char *name, int64_t *rank)
     return true;
 }
 
-static char *joined(const char *directory, const char *name)
-{
-    size_t n = strlen(directory), m = strlen(name);
-    bool slash = n && directory[n - 1] == '/';
-    char *path = rs_malloc(n + m + 2);
-    if (!path) return NULL;
-    memcpy(path, directory, n);
-    if (!slash) path[n] = '/';
-    memcpy(path + n + !slash, name, m + 1);
-    return path;
-}
-
 static const rs_order by_rank[] = {RS_RISING(rs_series, rank), RS_RISING(rs_series, file)};
 
 static rs_status add_file(rs_dataset *d, const char *name, rs_problems *problems, rs_error *err)
 {
     int64_t rank;
     if (!rank_file(name, &rank)) return RS_OK;
-    char *path = joined(d->directory, name);
+    char *path = rs_path_join(d->directory, name);
     if (!path) return rs_fail_nomem(err, "file names");
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+    if (rs_path_is_folder(path)) {
         rs_free(path);
         return RS_OK;
     }
@@ -75,7 +62,6 @@ static rs_status add_file(rs_dataset *d, const char *name, rs_problems *problems
         rs_problems_add(problems, path, -1, RS_LOSS, "no_rank",
                         "the name has no rank number (rank_3_metrics.jsonl); the file was left out",
                         RS_NO_OFFSET);
-        d->n_unnamed++;
         rs_free(path);
         return RS_OK;
     }

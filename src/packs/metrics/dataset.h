@@ -76,7 +76,6 @@ typedef struct rs_dataset {
     char *label, *directory;
     rs_series *series; /* by rank */
     size_t n_series, capacity;
-    size_t n_unnamed; /* files without a rank number */
     uint64_t count, used;
     int64_t world_size;
     rs_sums sums; /* after warm-up, all ranks */

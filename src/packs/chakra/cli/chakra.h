@@ -16,6 +16,9 @@ extern const rs_command rs_chakra_link_command, rs_chakra_convert_command, rs_ch
 /* As rs_command_start; also sees to it that there is exactly one path. */
 bool rs_chakra_start_file(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
                           int *code);
+/* A whole sub-command of one path: the exit code, which the function gives. */
+int rs_chakra_run_file(const rs_command *command, int argc, char **argv,
+                       int (*run)(const rs_options *options, const char *path));
 
 /* The input of `link` and `build`, as a group of options. */
 #define RS_CHAKRA_N_PAIR_SPECS 6

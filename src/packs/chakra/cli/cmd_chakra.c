@@ -53,6 +53,17 @@ bool rs_chakra_start_file(const rs_command *command, int argc, char **argv, rs_a
     return false;
 }
 
+int rs_chakra_run_file(const rs_command *command, int argc, char **argv,
+                       int (*run)(const rs_options *options, const char *path))
+{
+    rs_arguments arguments;
+    int code;
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    code = run(arguments.options[0], arguments.paths[0]);
+    rs_arguments_clear(&arguments);
+    return code;
+}
+
 const rs_option_spec rs_chakra_pair_specs[RS_CHAKRA_N_PAIR_SPECS] = {
     {"host", RS_OPTION_TEXT, "FILE", NULL, NULL, "the PyTorch execution trace"},
     {"device", RS_OPTION_TEXT, "FILE", NULL, NULL, "the Kineto trace of the same run"},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/system.h"
 #include "base/workers.h"
 #include "chakra/cli/chakra.h"
@@ -264,12 +265,6 @@ static int build_job(const rs_chakra_link_settings *link, const rs_options *o)
     return code == RS_EXIT_OK && lost ? RS_EXIT_LOSS : code;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 static int run_build(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
@@ -282,7 +277,8 @@ static int run_build(const rs_command *command, int argc, char **argv)
             "chakra build: --check reads back what was written, which cannot be had of standard output");
         code = RS_EXIT_USAGE;
     } else {
-        code = is_folder(link.host) || is_folder(link.device) ? build_job(&link, o) : build(&link, o);
+        code = rs_path_is_folder(link.host) || rs_path_is_folder(link.device) ? build_job(&link, o)
+                                                                              : build(&link, o);
     }
     rs_arguments_clear(&arguments);
     return code;

@@ -68,12 +68,7 @@ static int write_all(const rs_options *o, const char *path)
 
 static int run_text(const rs_command *command, int argc, char **argv)
 {
-    rs_arguments arguments;
-    int code;
-    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
-    code = write_all(arguments.options[0], arguments.paths[0]);
-    rs_arguments_clear(&arguments);
-    return code;
+    return rs_chakra_run_file(command, argc, argv, write_all);
 }
 
 const rs_command rs_chakra_text_command = {

@@ -89,12 +89,7 @@ static int visualize(const rs_options *o, const char *path)
 
 static int run_visualize(const rs_command *command, int argc, char **argv)
 {
-    rs_arguments arguments;
-    int code;
-    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
-    code = visualize(arguments.options[0], arguments.paths[0]);
-    rs_arguments_clear(&arguments);
-    return code;
+    return rs_chakra_run_file(command, argc, argv, visualize);
 }
 
 const rs_command rs_chakra_visualize_command = {

@@ -8,6 +8,7 @@
 #include "base/real.h"
 #include "base/try.h"
 #include "cli/cli.h"
+#include "cli/workbook.h"
 #include "output/xlsx.h"
 
 static rs_status make_folder(const char *path, rs_error *err)
@@ -41,25 +42,18 @@ static rs_status write_sheets(const char *folder, const rs_table *const *sheets,
 
 /* ---- workbooks ----------------------------------------------------------------------------------------- */
 
-typedef struct workbook {
-    const rs_sheet *sheets;
-    size_t n;
-} workbook;
-
-static rs_status write_workbook(void *context, const rs_sink *sink, rs_error *err)
-{
-    const workbook *w = context;
-    return rs_xlsx_write(w->sheets, w->n, sink, err);
-}
-
-static rs_status write_book(const char *path, const rs_table *const *sheets, size_t n, rs_error *err)
+/* compared: what says which columns are hidden; NULL: none are. */
+static rs_status write_book(const char *path, const rs_table *const *sheets, size_t n,
+                            const rs_tracelens_comparison *compared, rs_error *err)
 {
     rs_sheet *items = rs_calloc(n + 1, sizeof *items);
     if (!items) return rs_fail_nomem(err, "a workbook");
     for (size_t i = 0; i < n; i++)
-        items[i] = (rs_sheet){.name = rs_table_get_spec(sheets[i])->name, .table = sheets[i], .truths = true};
-    workbook w = {items, n};
-    rs_status status = rs_output_put(path, false, NULL, write_workbook, &w, err);
+        items[i] = (rs_sheet){.name = rs_table_get_spec(sheets[i])->name,
+                              .table = sheets[i],
+                              .hidden = compared ? rs_tracelens_comparison_hidden(compared, i) : NULL,
+                              .truths = true};
+    rs_status status = rs_workbook_put(path, NULL, items, n, err);
     rs_free(items);
     return status;
 }
@@ -76,7 +70,7 @@ static size_t book_stem(const char *path)
 static rs_status write_tables(const char *path, const rs_table *const *sheets, size_t n, rs_error *err)
 {
     if (n == 0) return RS_OK;
-    if (book_stem(path)) return write_book(path, sheets, n, err);
+    if (book_stem(path)) return write_book(path, sheets, n, NULL, err);
     RS_TRY(make_folder(path, err));
     return write_sheets(path, sheets, n, err);
 }
@@ -228,18 +222,8 @@ static rs_status write_comparison(const char *place, const rs_tracelens_comparis
 {
     size_t n;
     const rs_table *const *tables = rs_tracelens_comparison_sheets(compared, &n);
-    if (!book_stem(place)) return write_tables(place, tables, n, err);
-    rs_sheet *sheets = rs_calloc(n + 1, sizeof *sheets);
-    if (!sheets) return rs_fail_nomem(err, "a workbook");
-    for (size_t i = 0; i < n; i++)
-        sheets[i] = (rs_sheet){.name = rs_table_get_spec(tables[i])->name,
-                               .table = tables[i],
-                               .hidden = rs_tracelens_comparison_hidden(compared, i),
-                               .truths = true};
-    workbook w = {sheets, n};
-    rs_status status = rs_output_put(place, false, NULL, write_workbook, &w, err);
-    rs_free(sheets);
-    return status;
+    return book_stem(place) ? write_book(place, tables, n, compared, err)
+                            : write_tables(place, tables, n, err);
 }
 
 static rs_status compare_reports(rs_request *r, rs_result *told, rs_error *err)
