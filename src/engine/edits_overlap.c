@@ -245,18 +245,15 @@ static bool issue_gather(const mover *m, uint32_t before, uint32_t last, uint32_
 {
     const rs_skeleton *s = m->s;
     uint32_t one = launcher(s, before), other = launcher(s, node);
-    bool ok = true, overtakes = last != RS_NO_NODE && rs_skeleton_time(s, last) > rs_skeleton_time(s, before);
+    bool overtakes = last != RS_NO_NODE && rs_skeleton_time(s, last) > rs_skeleton_time(s, before);
     uint32_t overtaken = overtakes ? last : RS_NO_NODE, behind = overtakes ? reduction : last;
     if (one == RS_NO_NODE || other == RS_NO_NODE ||
         rs_skeleton_at(s, one)->lane != rs_skeleton_at(s, other)->lane)
         return true;
-    RS_EDGES_INTO(s, before, k) {
-        /* as recorded: the gather before it may have been moved itself */
-        int64_t ns =
-            rs_sub_sat(rs_skeleton_time(s, before), rs_skeleton_source_time(s, rs_edge_source(s, k)));
-        if (issues(s, k) && k == rs_skeleton_first(s, before))
-            ok = hold(m, rs_edge_source(s, k), node, overtaken, ns < 0 ? 0 : ns);
-    }
+    /* as recorded: the gather before it may have been moved itself */
+    uint32_t k = rs_skeleton_first(s, before), source = rs_edge_source(s, k);
+    int64_t ns = rs_sub_sat(rs_skeleton_time(s, before), rs_skeleton_source_time(s, source));
+    bool ok = !issues(s, k) || hold(m, source, node, overtaken, ns < 0 ? 0 : ns);
     drop_issue(m, node);
     return ok && hold(m, before << 1 | 1, node, overtaken, 0) &&
            (behind == RS_NO_NODE || hold(m, behind << 1 | 1, node, overtaken, 0));
