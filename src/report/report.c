@@ -128,7 +128,6 @@ static void put_list(rs_writer *writer, const char *name, const char *const *ite
 static rs_status put_data(rs_report_data *data, const rs_report_settings *settings,
                           const rs_report_answers *answers, const rs_result *told, rs_error *err)
 {
-    rs_status status = RS_OK;
     rs_writer *writer = data->writer;
     rs_writer_text(writer, "{\"version\":");
     put_string(writer, rs_version());
@@ -145,12 +144,11 @@ static rs_status put_data(rs_report_data *data, const rs_report_settings *settin
     rs_writer_text(writer, ",\"problems\":[");
     rs_write_json_problems(writer, &told->problems);
     rs_writer_text(writer, "],\"answers\":{");
-    for (size_t i = 0; status == RS_OK && i < answers->n; i++)
-        status = put_answer(data, &rs_report_questions[i], &answers->results[i], err);
+    for (size_t i = 0; i < answers->n; i++)
+        RS_TRY(put_answer(data, &rs_report_questions[i], &answers->results[i], err));
     rs_writer_char(writer, '}');
-    if (status == RS_OK) status = put_map(data, answers, err);
-    if (status == RS_OK) status = put_sections(data, answers->sections, err);
-    if (status != RS_OK) return status;
+    RS_TRY(put_map(data, answers, err));
+    RS_TRY(put_sections(data, answers->sections, err));
     rs_writer_text(writer, ",\"strings\":");
     rs_report_put_strings(data); /* last: the tables fill it */
     rs_writer_char(writer, '}');
@@ -171,7 +169,6 @@ static rs_status put_alone(rs_report_data *data, const rs_report_alone *alone, r
 {
     const rs_report_part all = {.cap = alone->most ? alone->most : RS_REPORT_WHOLE_TABLE};
     const rs_result *result = alone->result;
-    rs_status status = RS_OK;
     rs_writer *writer = data->writer;
     rs_writer_text(writer, "{\"version\":");
     put_string(writer, rs_version());
@@ -183,14 +180,14 @@ static rs_status put_alone(rs_report_data *data, const rs_report_alone *alone, r
     rs_writer_text(writer, "],");
     put_string(writer, alone->name);
     rs_writer_text(writer, ":{\"tables\":{");
-    for (size_t i = 0; status == RS_OK && i < result->n_tables; i++)
-        status = rs_report_put_part(data, result->tables[i], &all, i == 0, err);
+    for (size_t i = 0; i < result->n_tables; i++)
+        RS_TRY(rs_report_put_part(data, result->tables[i], &all, i == 0, err));
     rs_writer_char(writer, '}');
     rs_report_put_notes(data, result);
     rs_writer_text(writer, "},\"strings\":");
     rs_report_put_strings(data);
     rs_writer_char(writer, '}');
-    return status;
+    return RS_OK;
 }
 
 /* ---- the page ----------------------------------------------------------------------------------------- */

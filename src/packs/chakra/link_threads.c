@@ -224,9 +224,8 @@ static bool find_backward(finding *f)
     for (size_t i = 0; ok && i < x->n_linked; i++) {
         const rs_host_node *n = node_of(f, x->linked[i]);
         numbered tid = {n->tid, thread_of(f, x->linked[i])}, fw = {n->fw_tid, tid.thread};
-        if (!n_own || RS_COMPARE(by_number, &own[n_own - 1], &tid) != 0) own[n_own++] = tid;
-        if (!f->backward[i] || fw.number == RS_ET_NO_VALUE || fw.number == 0) continue;
-        if (!n_to || RS_COMPARE(by_number, &to[n_to - 1], &fw) != 0) to[n_to++] = fw;
+        own[n_own++] = tid;
+        if (f->backward[i] && fw.number != RS_ET_NO_VALUE && fw.number != 0) to[n_to++] = fw;
     }
     if (ok) n_own = unique(own, n_own);
     if (ok) n_to = unique(to, n_to);
