@@ -153,3 +153,32 @@ def pipeline_job(folder, times, batches, send, loss=0, reduce=40, steps=6, host=
             (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
                 "rank": r, "world_size": ranks}, "traceEvents": of}))
     return length
+
+
+def buckets_job(folder, n, elements, work=30, send=200, steps=6, ranks=2, host=20):
+    """A step: n times a kernel of `work` us and, on a stream of its own, an all-reduce of so many floats over all ranks that takes `send` us; the host launches
+    all of it, and waits."""
+    folder.mkdir()
+    begin, events = 1000.0, []
+    for step in range(steps):
+        at = net = begin + host + 6.0
+
+        def add(category, name, start, end, tid, pid, **args):
+            events.append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": end - start, "args": args})
+
+        for k in range(n):
+            at = max(at, begin + host + 10 * k + 6)
+            net = max(net, at + work + 1, begin + host + 10 * k + 11)
+            for i, (name, start, length, stream) in enumerate((("layer", at, work, 7), ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", net, send, 20))):
+                args = {"Collective name": "allreduce", "In msg nelems": elements, "Out msg nelems": elements, "Group size": ranks, "dtype": "Float", "Process Group Name": "3",
+                        "Process Group Description": "DATA", "Process Group Ranks": str(list(range(ranks))), "Seq": step * n + k} if i else {}
+                add("cuda_runtime", "cudaLaunchKernel", begin + host + 10 * k + 5 * i, begin + host + 10 * k + 5 * i + 4, 7, 7, correlation=1000 * step + 2 * k + i + 1)
+                add("kernel", name, start, start + length, stream, 0, device=0, stream=stream, correlation=1000 * step + 2 * k + i + 1, **args)
+            at, net = at + work + 1, net + send + 1
+        add("cuda_runtime", "cudaDeviceSynchronize", begin + host + 10 * n, net + 3, 7, 7, correlation=100000 + step)
+        add("user_annotation", "ProfilerStep#%d" % step, begin, net + 13, 7, 7)
+        begin = net + 14
+    for r in range(ranks):
+        (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
+            "rank": r, "world_size": ranks}, "traceEvents": events}))
+    return folder

@@ -1,4 +1,5 @@
 /* What holds of any job that the engine replays, whatever its numbers are: jobs of chance, whose ranks meet. Times are in ns. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -400,6 +401,45 @@ static void test_what_grows(void **state)
     }
 }
 
+/* Transfers of three sizes, of which the largest took longer now and then: the latency is that of the line whose relative distances are least, at most two
+ * standard errors more. */
+static void test_fit_by_relative_distance(void **state)
+{
+    (void)state;
+    plan p = plan_of(32);
+    double w = 0, b = 0, t = 0, bb = 0, bt = 0, rest = 0;
+    for (int k = 0; k < MEETINGS; k++) {
+        p.bytes[k] = (1 + k % 3) * 4000000;
+        p.transfer[k] = 50 * US + p.bytes[k] / 100 + (k == 2 ? 60 * US : 0);
+        const double each = 1 / ((double)p.transfer[k] * (double)p.transfer[k]);
+        w += each;
+        b += each * (double)p.bytes[k];
+        t += each * (double)p.transfer[k];
+    }
+    for (int k = 0; k < MEETINGS; k++) {
+        const double each = 1 / ((double)p.transfer[k] * (double)p.transfer[k]), x = (double)p.bytes[k] - b / w;
+        bb += each * x * x;
+        bt += each * x * (double)p.transfer[k];
+    }
+    const double slope = bt / bb, latency = (t - slope * b) / w;
+    for (int k = 0; k < MEETINGS; k++) {
+        const double off = (double)p.transfer[k] - latency - slope * (double)p.bytes[k];
+        rest += off * off / ((double)p.transfer[k] * (double)p.transfer[k]);
+    }
+    const double error = sqrt(rest / (MEETINGS - 2) * (1 / w + b / w * b / w / bb));
+    for (int most = 0; most < 2; most++) {
+        const double fixed = fmin(latency + 2 * most * error, (double)p.transfer[0]);
+        job j;
+        rs_weights of;
+        open_job(&j, &p);
+        length_under(&j, "group-size g:6", most, &of);
+        const int64_t want = (int64_t)(2.5 * fixed + 1.25 * ((double)p.transfer[0] - fixed));
+        assert_in_range(of.transfer[0], want - 2, want + 2);
+        rs_weights_clear(&of);
+        close_job(&j);
+    }
+}
+
 /* One takes no longer than its parts did, and no less than the longest of them needs. */
 static void test_coalesced_between_parts(void **state)
 {
@@ -529,6 +569,7 @@ int main(void)
         cmocka_unit_test(test_longer_never_shortens),   cmocka_unit_test(test_twice_as_long),
         cmocka_unit_test(test_order_of_ranks),          cmocka_unit_test(test_questions_in_order),
         cmocka_unit_test(test_coalesce_bounds),         cmocka_unit_test(test_what_grows),
+        cmocka_unit_test(test_fit_by_relative_distance),
         cmocka_unit_test(test_coalesced_between_parts), cmocka_unit_test(test_experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
