@@ -417,7 +417,8 @@ static void test_fit_by_relative_distance(void **state)
         t += each * (double)p.transfer[k];
     }
     for (int k = 0; k < MEETINGS; k++) {
-        const double each = 1 / ((double)p.transfer[k] * (double)p.transfer[k]), x = (double)p.bytes[k] - b / w;
+        const double each = 1 / ((double)p.transfer[k] * (double)p.transfer[k]),
+                     x = (double)p.bytes[k] - b / w;
         bb += each * x * x;
         bt += each * x * (double)p.transfer[k];
     }
@@ -566,11 +567,15 @@ static void test_experts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_longer_never_shortens),   cmocka_unit_test(test_twice_as_long),
-        cmocka_unit_test(test_order_of_ranks),          cmocka_unit_test(test_questions_in_order),
-        cmocka_unit_test(test_coalesce_bounds),         cmocka_unit_test(test_what_grows),
+        cmocka_unit_test(test_longer_never_shortens),
+        cmocka_unit_test(test_twice_as_long),
+        cmocka_unit_test(test_order_of_ranks),
+        cmocka_unit_test(test_questions_in_order),
+        cmocka_unit_test(test_coalesce_bounds),
+        cmocka_unit_test(test_what_grows),
         cmocka_unit_test(test_fit_by_relative_distance),
-        cmocka_unit_test(test_coalesced_between_parts), cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_coalesced_between_parts),
+        cmocka_unit_test(test_experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
