@@ -258,14 +258,12 @@ const rs_analysis rs_analysis_delays = {
     .group = "GPU time",
     .help = "How long operators take to launch their kernels, and kernels to start",
     .about = "Every launch belongs to the innermost operator around it on its own thread. Its delay has two "
-             "parts: "
-             "from the operator's start to its first launch call (host work: dispatch, shape checks, "
+             "parts: from the operator's start to its first launch call (host work: dispatch, shape checks, "
              "allocation), and "
              "from each launch call's start to the start of the kernel (the call itself and, once it has "
              "returned, "
              "waiting in the stream). An operator may launch several kernels; a graph launch counts once, "
-             "with the "
-             "first kernel it starts.",
+             "with the first kernel it starts.",
     .examples = "rankscope delays trace.json.gz\nrankscope delays --by sequence --top 20 trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -122,8 +122,7 @@ const rs_analysis rs_analysis_doctor = {
              "stacks or sync events, buffers the profiler dropped, damaged or truncated text, clock units. "
              "Each finding names "
              "the analyses it disables or weakens and the profiler option that fixes the next recording. "
-             "Exit code 1 when a "
-             "capture is unfit: an analysis that most people want cannot be right on it.",
+             "Exit code 1 when a capture is unfit: an analysis that most people want cannot be right on it.",
     .examples = "rankscope doctor traces/\nrankscope doctor --table launches trace.json.gz",
     .facets = {&rs_facet_links, &rs_facet_work_details, &rs_facet_steps, &rs_facet_span},
     .columns = RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(IN_NELEMS) |

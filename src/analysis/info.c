@@ -454,8 +454,7 @@ const rs_analysis rs_analysis_info = {
         "Shows what the input holds and how it was understood: which file is which rank and by which "
         "rule, how a "
         "merged file was split into ranks, how many events of which category, which devices and streams carry "
-        "work, which "
-        "training steps, and what the profiler says about itself and its software.",
+        "work, which training steps, and what the profiler says about itself and its software.",
     .examples = "rankscope info traces/\nrankscope info --table categories --format csv trace.json.gz",
     .table_sets = table_sets,
     .n_table_sets = 1,

@@ -78,8 +78,7 @@ const rs_analysis rs_analysis_launchers = {
              "it\nlaunched itself; its subtree time also has the operators inside it. Communication makes no "
              "launcher "
              "and\ncounts in subtree time only. Work whose launch is not in the file belongs to no operator "
-             "and is "
-             "left out.",
+             "and is left out.",
     .examples =
         "rankscope launchers --format csv trace.json.gz\nrankscope launchers --top 20 --steps 3 traces/",
     .options = options,

@@ -299,12 +299,10 @@ const rs_analysis rs_analysis_memory = {
         "much each device's allocator held, when it held most, and which operator or annotation allocated how much, "
         "its callees' not counted. Steps and a window select events.\n\n"
         "A memory timeline is what torch.profiler's export_memory_timeline writes under a name that ends in .raw.json "
-        "or "
-        ".raw.json.gz: changes [time, action, bytes, category]. Changes at the same time count together; "
+        "or .raw.json.gz: changes [time, action, bytes, category]. Changes at the same time count together; "
         "what was "
         "there before the recording (times below zero) is there from the first change on. A tensor that "
-        "changes its "
-        "category is neither allocated nor freed.",
+        "changes its category is neither allocated nor freed.",
     .examples =
         "rankscope memory traces/\nrankscope memory --table operators --steps 3 traces/\nrankscope memory timeline.raw.json.gz\nrankscope memory --series --format csv timeline.raw.json.gz",
     .options = options,

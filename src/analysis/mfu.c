@@ -315,8 +315,7 @@ const rs_analysis rs_analysis_mfu = {
         "attention counts the pairs that are not masked, where other\ntools, PaLM's MFU among them, count "
         "the "
         "full square. FLOPs come from the models of roofline; modelled_pct says how\nmuch of the GPU time "
-        "has "
-        "one.",
+        "has one.",
     .examples = "rankscope mfu traces/\nrankscope mfu --steps 3-5 --fail-on 'mfu_pct < 35' trace.json.gz\n"
                 "rankscope mfu --device H100-SXM trace.json.gz",
     .options = options,

@@ -317,8 +317,7 @@ const rs_analysis rs_analysis_stragglers = {
         "A rank arrives at a collective when its kernel starts; the kernel then runs until all members have "
         "come and the data is through. Kernels of different ranks are matched, and clocks corrected, as by "
         "the command collectives: both give the same matches, clocks and waits. A rank waits from its "
-        "arrival "
-        "until the last member arrived. Sends and receives are left out: they wait by design.\n\n"
+        "arrival until the last member arrived. Sends and receives are left out: they wait by design.\n\n"
         "A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a "
         "rank arrives where the operator that submitted one starts.\n\n"
         "--clocks file leaves the times as they are.",

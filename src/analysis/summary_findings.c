@@ -134,11 +134,9 @@ static void about_idle(const rs_partial *p, size_t n, sentences *s)
     double after = percent(r->latency, r->idle);
     if (bound < WORTH_BOUND && after >= WORTH_BOUND && r->mean_launch >= 0) {
         say(s, TOPIC_IDLE, w.share, w.share, rank,
-            "The GPU is idle %s%% of its time%s, %s in all, %s%% of it after the call that launches the "
-            "next "
+            "The GPU is idle %s%% of its time%s, %s in all, %s%% of it after the call that launches the next "
             "kernel has begun: launch calls take %s on average (first calls load code), or the kernel waits "
-            "for "
-            "another stream.",
+            "for another stream.",
             RS_FIXED(w.share, 1), where, idle, RS_FIXED(after, 0), rs_human_time(r->mean_launch, launch));
         return;
     }
@@ -159,16 +157,14 @@ static void about_idle(const rs_partial *p, size_t n, sentences *s)
             "Launch-bound: the GPU is idle %s%% of its time%s, %s in all, %s%% of it before the next "
             "kernel was "
             "launched; a kernel takes %s on average, its launch call %s. Fewer and larger kernels, "
-            "torch.compile or "
-            "CUDA graphs would help.",
+            "torch.compile or CUDA graphs would help.",
             RS_FIXED(w.share, 1), where, idle, RS_FIXED(bound, 0), kernel, launch);
     else
         say(s, TOPIC_IDLE, w.share, w.share, rank,
             "Host-bound: the GPU is idle %s%% of its time%s, %s in all, %s%% of it before the next "
             "kernel was "
             "launched, though kernels are long (%s on average) and launches short (%s): look at what the "
-            "host does "
-            "between launches (data loading, Python code, synchronization).",
+            "host does between launches (data loading, Python code, synchronization).",
             RS_FIXED(w.share, 1), where, idle, RS_FIXED(bound, 0), kernel, launch);
 }
 
@@ -230,8 +226,7 @@ static void about_slowest(const rs_partial *p, size_t n, int64_t median, sentenc
     say(s, TOPIC_SLOWEST, behind,
         percent(rs_summary_own_time(r) - median, r->on_host ? r->span : r->gpu_span), p[slowest].rank,
         "Rank %lld is the slowest: without waiting in communication it needs %s, %s (%s%%) more than the "
-        "median "
-        "rank; the others wait for it.",
+        "median rank; the others wait for it.",
         (long long)p[slowest].rank, rs_human_time(rs_summary_own_time(r), time),
         rs_human_time(rs_summary_own_time(r) - median, by), RS_FIXED(behind, 1));
 }
@@ -276,8 +271,7 @@ static void about_unlinked(const rs_partial *p, size_t n, sentences *s)
     if (n > 1) snprintf(where, sizeof where, " on rank %lld", (long long)p[worst_index].rank);
     say(s, TOPIC_UNLINKED, share / 2, share, n > 1 ? p[worst_index].rank : -1,
         "%zu of %zu GPU events%s (%s%% of the GPU time) have no launch in the file: the recording began "
-        "after they "
-        "were launched, and numbers by operator leave them out.",
+        "after they were launched, and numbers by operator leave them out.",
         r->n_unlinked, r->n_gpu, where, RS_FIXED(share, 1));
 }
 

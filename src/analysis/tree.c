@@ -393,8 +393,7 @@ const rs_analysis rs_analysis_tree = {
         "event is the\nunion of all work below it, wherever and whenever that ran. Modules (nn.Module) are "
         "shown "
         "where Python\nfunctions were recorded, all Python functions with --python. Work whose launch is not "
-        "in "
-        "the file is in\nno tree; --stats counts it.\n\n"
+        "in the file is in\nno tree; --stats counts it.\n\n"
         "--across adds up equal paths of all ranks.\n\n"
         "--format json nests the rows: each has its rows below it as children.",
     .examples =

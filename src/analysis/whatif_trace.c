@@ -335,8 +335,7 @@ static void explain(const rs_whatif_job *a, const rs_whatif_row *job, double wor
     if (fabs(job->replay_error) > 0.5)
         rs_problems_add(
             &r->problems, NULL, -1, RS_WARNING, "replay_error",
-            "the replay misses the recording by more than 0.5 %: clocks or records contradict each "
-            "other",
+            "the replay misses the recording by more than 0.5 %: clocks or records contradict each other",
             RS_NO_OFFSET);
     if (worst > 0.05)
         rs_problems_add(

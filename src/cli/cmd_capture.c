@@ -316,10 +316,8 @@ const rs_command rs_command_capture = {
     .about =
         "Runs the command under the profiler that the machine has, into run_<timestamp>/ below the output "
         "directory, with a manifest of ranks, host, processes, devices and clocks. Signals go to the "
-        "command, "
-        "and its exit code is the exit code; faults of capture itself are 125.\n\n"
-        "Use it inside a launcher, so that each worker is profiled by itself and named by its RANK: "
-        "torchrun "
+        "command, and its exit code is the exit code; faults of capture itself are 125.\n\n"
+        "Use it inside a launcher, so that each worker is profiled by itself and named by its RANK: torchrun "
         "--no-python ... rankscope capture -- python train.py. With RANKSCOPE_RUN set, all ranks share the "
         "directory of that name instead of a timestamp.\n\n"
         "ROCPROF_ARGS replaces rocprofv3's arguments, ROCPROF_OUTPUT_DIR is the default output directory.",

@@ -88,8 +88,7 @@ const rs_command rs_command_store = {
                 "rankscope store verify --store kept/",
     .arguments = "list|build|verify|drop",
     .groups = {{.base = &rs_input_options,
-                .without = "compat|steps|window|ranks|absolute|include-last-step|renumber|"
-                           "single-rank"},
+                .without = "compat|steps|window|ranks|absolute|include-last-step|renumber|single-rank"},
                {.base = &rs_output_options}},
     .n_groups = 2,
     .choose = choose,

@@ -144,8 +144,7 @@ rs_status rs_fetch_check(rs_error *err)
 {
     return rs_fail(err, RS_ERR_USAGE,
                    "this rankscope was built without libcurl and cannot ask a server: install libcurl's "
-                   "development files and build "
-                   "again, or save the pages and dumps and give those");
+                   "development files and build again, or save the pages and dumps and give those");
 }
 
 #endif

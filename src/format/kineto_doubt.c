@@ -93,8 +93,7 @@ static rs_status drop(rs_events *e, size_t from, size_t to, const bounds *b, con
     e->n_lost += n;
     rs_problems_add_many(
         &e->problems, file, -1, RS_LOSS, "packing_implausible",
-        "events whose times lie far from all others, in text that its checksum does not prove; "
-        "dropped",
+        "events whose times lie far from all others, in text that its checksum does not prove; dropped",
         RS_NO_OFFSET, n, NULL);
     return RS_OK;
 }

@@ -372,8 +372,7 @@ static rs_status read_nsys(rs_database *d)
         rs_problems_add_many(
             &d->events->problems, d->file, -1, RS_WARNING, "whole_graphs",
             "CUDA graphs were recorded as wholes: which of their kernels compute, communicate "
-            "or copy is not known, and they count as computation; record with "
-            "--cuda-graph-trace=node",
+            "or copy is not known, and they count as computation; record with --cuda-graph-trace=node",
             RS_NO_OFFSET, (uint64_t)n.n_graphs, NULL);
     rs_nsys_ranges_clear(&n.ranges);
     rs_map64_clear(&n.last_of);

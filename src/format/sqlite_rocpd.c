@@ -477,8 +477,7 @@ static rs_status read_rocpd(rs_database *d)
         d->events->n_lost += (uint64_t)lost;
         rs_problems_add_many(
             &d->events->problems, d->file, -1, RS_LOSS, "hidden_records",
-            "the database's views leave out records, and its tables have a layout that is not "
-            "known",
+            "the database's views leave out records, and its tables have a layout that is not known",
             RS_NO_OFFSET, (uint64_t)lost, NULL);
     } else {
         rs_problems_add_many(

@@ -339,8 +339,7 @@ static rs_status walk_lines(rs_xplane *p)
         if (status == RS_PB_CUT && s->cut) return RS_OK;
         if (status == RS_PB_BAD)
             rs_xspace_damage(s, "damaged",
-                             "a line is damaged here; its next readable events are taken for the "
-                             "line before",
+                             "a line is damaged here; its next readable events are taken for the line before",
                              f.from);
         m.at = f.from + 1;
         if (!any || !find_event(p, &m)) return RS_OK;

@@ -354,8 +354,7 @@ rs_status rs_parts_find(const rs_run_range sides[2], rs_regress_method method, r
     RS_TRY(rs_parts_pair_names(p, sides, &aligned, err));
     if (aligned < LEAST_ALIGNED) {
         snprintf(reason, size,
-                 "incomparable, the steps run different programs: %lld %% of the shorter one is in the "
-                 "other",
+                 "incomparable, the steps run different programs: %lld %% of the shorter one is in the other",
                  (long long)rs_int_of(100 * aligned));
         return RS_OK;
     }

@@ -243,8 +243,7 @@ static const char *circle(words *w)
     }
     if (!w->f->obscure && !rs_fl_prove(w->a, -1, NULL,
                                        "Ruled out: an absent or stopped rank. Each rank of the circle is "
-                                       "in an operation that another "
-                                       "one of them has to join first."))
+                                       "in an operation that another one of them has to join first."))
         return NULL;
     const char *first = rs_fl_op_text(flight, w->entry),
                *second = w->partner ? rs_fl_op_text(flight, w->partner) : "another operation";

@@ -172,8 +172,7 @@ static const struct form {
      {F_SEQ, F_ENQUEUED, F_COMPLETED}},
     {RS_FL_EV_TIMEOUT,
      "failure detected by watchdog at work sequence id: %d PG status: last enqueued work: %d, last started "
-     "work: %d, last "
-     "completed work: %d",
+     "work: %d, last completed work: %d",
      {F_SEQ, F_ENQUEUED, F_SKIP, F_COMPLETED}},
     {RS_FL_EV_TIMEOUT, "Received a dump signal due to a collective timeout", {F_END}},
     {RS_FL_EV_TIMEOUT, "Operation timed out after %d ms", {F_SKIP}},

@@ -81,8 +81,7 @@ const rs_command rs_chakra_link_command = {
         "Gives the operators of the execution trace their times, puts every kernel, copy and memset under "
         "the operator that launched it, and says which operator waited for which GPU work.\n\n"
         "Operators are the same when their record function ids are. Without ids their names are aligned. Two "
-        "different runs are refused, "
-        "with the share of nodes that matched.",
+        "different runs are refused, with the share of nodes that matched.",
     .examples = "rankscope chakra link --host et_0.json.gz --device kineto_0.json.gz -o linked.json",
     .groups = {{.title = "Input", .specs = rs_chakra_pair_specs, .n = RS_CHAKRA_N_PAIR_SPECS},
                {.title = "Output", .specs = specs, .n = sizeof specs / sizeof *specs}},

@@ -78,12 +78,10 @@ const rs_command rs_chakra_text_command = {
     .about = "The workload's first line is the parallelism: MICRO, DATA, MODEL, HYBRID_DATA_MODEL, "
              "HYBRID_MODEL_DATA, or "
              "HYBRID_DLRM or HYBRID_DLRM_ENHANCED and the number of the last bottom layer. The second is the "
-             "number of "
-             "layers. Each further line is a layer of twelve columns:\n\n"
+             "number of layers. Each further line is a layer of twelve columns:\n\n"
              "  name  -1  time comm bytes  time comm bytes  time comm bytes  update\n\n"
              "for forward pass, input gradient and weight gradient; times in us, comm one of NONE, "
-             "ALLREDUCE, ALLTOALL, "
-             "ALLGATHER, REDUCESCATTER. What is wrong is named by its line.",
+             "ALLREDUCE, ALLTOALL, ALLGATHER, REDUCESCATTER. What is wrong is named by its line.",
     .examples = "rankscope chakra text resnet50.txt -o resnet50 --npus 8 --passes 2",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs}},
     .n_groups = 1,

@@ -400,11 +400,9 @@ const rs_command rs_command_flight = {
         "Collectives are matched by group and sequence number; who waits for whom is followed through all "
         "groups, so that ranks which only wait are not accused. What a dump cannot show (a ring that has "
         "wrapped, a missing file) stays unknown. Nothing in a dump is ever executed.\n\n"
-        "The rank is read from each file's name: digits after \"rank\", else the last digits; RANK=PATH "
-        "sets "
+        "The rank is read from each file's name: digits after \"rank\", else the last digits; RANK=PATH sets "
         "it by hand. Exit code 0: nothing wrong; 1: a hang, mismatch or straggler; 3: no usable dump; 4: "
-        "nothing "
-        "wrong, but a dump was unusable.",
+        "nothing wrong, but a dump was unusable.",
     .examples = "rankscope flight /tmp/nccl_traces\n"
                 "rankscope flight --stacks --verbose traces/\n"
                 "rankscope flight --entries --ranks 0,5 --groups mesh_dp traces/\n"
