@@ -63,11 +63,12 @@ RS_RECORD(kernel, KERNEL_ROW);
 /* ---- the plan ----------------------------------------------------------------------------------------- */
 
 static const rs_field name_fields[] = {
-    RS_FIELD_TEXT_ID(rs_annotated, name),    RS_FIELD(rs_annotated, place),
-    RS_FIELD(rs_annotated, named),           RS_FIELD_STRUCT(rs_annotated, length, &rs_moments_layout),
-    RS_FIELD(rs_annotated, gpu_time),        RS_FIELD(rs_annotated, n_gpu),
-    RS_FIELD(rs_annotated, own_time),        RS_FIELD(rs_annotated, n_own),
-    RS_FIELD_ARRAY(rs_annotated, own_class), RS_FIELD(rs_annotated, all),
+    RS_FIELD_TEXT_ID(rs_annotated, name),
+    RS_FIELDS(rs_annotated, place, named),
+    RS_FIELD_STRUCT(rs_annotated, length, &rs_moments_layout),
+    RS_FIELDS(rs_annotated, gpu_time, n_gpu, own_time, n_own),
+    RS_FIELD_ARRAY(rs_annotated, own_class),
+    RS_FIELD(rs_annotated, all),
 };
 static const rs_layout name_layout = RS_LAYOUT(rs_annotated, name_fields);
 static const rs_field count_fields[] = {

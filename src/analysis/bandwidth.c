@@ -182,8 +182,8 @@ const rs_aggregate rs_bandwidth_by_kind[10] = {
     RS_BY_OWN_HAND(rs_copy_kind, unknown),
 };
 const rs_order rs_bandwidth_by_name[1] = {RS_RISING_TEXT(rs_copy_kind, name)};
-static const rs_field change_fields[] = {RS_FIELD_TEXT_ID(rs_copy_change, name), RS_FIELD(rs_copy_change, ns),
-                                         RS_FIELD(rs_copy_change, pid), RS_FIELD(rs_copy_change, in_use)};
+static const rs_field change_fields[] = {RS_FIELD_TEXT_ID(rs_copy_change, name),
+                                         RS_FIELDS(rs_copy_change, ns, pid, in_use)};
 const rs_layout rs_bandwidth_change_layout = RS_LAYOUT(rs_copy_change, change_fields);
 
 static const rs_plan_relation relations[] = {

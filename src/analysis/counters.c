@@ -418,10 +418,9 @@ static bool lies_in_stack(const void *value)
     return r->stack ? r->top_length <= strlen(r->stack) : r->top_length == 0;
 }
 
-static const rs_field range_fields[] = {
-    RS_FIELD(range, row),           RS_FIELDS(range, launch, name),
-    RS_FIELD_OR_NULL(range, stack), RS_FIELD_OR_NULL(range, bottom),
-    RS_FIELD(range, top_length),    RS_FIELD_ROW(range, values, counters_partial, n_counters)};
+static const rs_field range_fields[] = {RS_FIELDS(range, row, launch, name), RS_FIELD_OR_NULL(range, stack),
+                                        RS_FIELD_OR_NULL(range, bottom), RS_FIELD(range, top_length),
+                                        RS_FIELD_ROW(range, values, counters_partial, n_counters)};
 static const rs_layout range_layout = RS_LAYOUT_CHECKED(range, range_fields, lies_in_stack);
 
 static const rs_field counters_fields[] = {RS_FIELD_VALUES(counters_partial, counters, n_counters),

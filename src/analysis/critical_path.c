@@ -370,8 +370,8 @@ static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, r
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field point_fields[] = {
-    RS_FIELD(rs_path_point, position), RS_FIELD(rs_path_point, time),
-    RS_FIELD(rs_path_point, within),   RS_FIELD_INDEX_OR_NONE(rs_path_point, name, rs_path_answer, strings.n),
+    RS_FIELDS(rs_path_point, position, time, within),
+    RS_FIELD_INDEX_OR_NONE(rs_path_point, name, rs_path_answer, strings.n),
     RS_FIELD(rs_path_point, is_end),
 };
 static const rs_layout point_layout = RS_LAYOUT(rs_path_point, point_fields);

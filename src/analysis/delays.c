@@ -233,8 +233,7 @@ static const rs_order by_executions[] = {
     RS_RISING_TEXT(delay_row, sequence), RS_FALLING(delay_row, kernels),
     RS_FALLING(delay_row, op_delay.sum), RS_FALLING(delay_row, launch_delay.sum),
     RS_FALLING(delay_row, op_delay.max), RS_FALLING(delay_row, launch_delay.max)};
-static const rs_field count_fields[] = {RS_FIELD(counts, n_work), RS_FIELD(counts, n_unlinked),
-                                        RS_FIELD(counts, n_outside)};
+static const rs_field count_fields[] = {RS_FIELDS(counts, n_work, n_unlinked, n_outside)};
 static const rs_layout count_layout = RS_LAYOUT(counts, count_fields);
 
 static const rs_plan_relation relations[] = {

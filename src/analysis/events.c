@@ -194,7 +194,7 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
-static const rs_field row_fields[] = {RS_FIELD(event_row, terms), RS_FIELD(event_row, open)};
+static const rs_field row_fields[] = {RS_FIELDS(event_row, terms, open)};
 static const rs_layout row_layout = RS_RECORD_LAYOUT_AND(event_row, event, row_fields);
 
 static const rs_field events_fields[] = {

@@ -497,8 +497,7 @@ static const rs_aggregate by_receiver[] = {
     RS_SUMMED(message, bytes, message, bytes),
 };
 static const rs_order by_receiver_order[] = {RS_RISING(message, to), RS_RISING_TEXT(message, group)};
-static const rs_field totals_fields[] = {RS_FIELD(totals, all), RS_FIELD(totals, unknown),
-                                         RS_FIELD(totals, time)};
+static const rs_field totals_fields[] = {RS_FIELDS(totals, all, unknown, time)};
 static const rs_layout totals_layout = RS_LAYOUT(totals, totals_fields);
 static const rs_aggregate by_load[] = {
     RS_KEY(rs_exchange_load, rank, rs_exchange_load, rank),

@@ -8,11 +8,11 @@
 #include "base/try.h"
 #include "trace/comm_kernels.h"
 
-static const rs_field fields[] = {
-    RS_FIELD(rs_exchange_call, call.start),
-    RS_FIELDS(rs_exchange_call, call.end, call.exposed, call.experts, call.step, call.layer, call.row),
-    RS_FIELD_BELOW(rs_exchange_call, call.role, RS_N_EXPERT_ROLES),
-    RS_FIELD_BELOW(rs_exchange_call, call.phase, RS_N_PHASES), RS_FIELD_TEXT_ID(rs_exchange_call, stack)};
+static const rs_field fields[] = {RS_FIELDS(rs_exchange_call, call.start, call.end, call.exposed,
+                                            call.experts, call.step, call.layer, call.row),
+                                  RS_FIELD_BELOW(rs_exchange_call, call.role, RS_N_EXPERT_ROLES),
+                                  RS_FIELD_BELOW(rs_exchange_call, call.phase, RS_N_PHASES),
+                                  RS_FIELD_TEXT_ID(rs_exchange_call, stack)};
 const rs_layout rs_exchange_call_layout = RS_LAYOUT(rs_exchange_call, fields);
 
 rs_status rs_exchange_put_calls(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)

@@ -42,9 +42,7 @@ const rs_column_spec rs_frame_call_columns[] = {
 const size_t rs_frame_n_call_columns = sizeof rs_frame_call_columns / sizeof *rs_frame_call_columns;
 
 static const rs_field call_fields[] = {
-    RS_FIELD(rs_frame_call, parent),    RS_FIELD(rs_frame_call, depth), RS_FIELD(rs_frame_call, height),
-    RS_FIELD(rs_frame_call, n_kernels), RS_FIELD(rs_frame_call, sum),   RS_FIELD(rs_frame_call, first),
-    RS_FIELD(rs_frame_call, last),
+    RS_FIELDS(rs_frame_call, parent, depth, height, n_kernels, sum, first, last),
 };
 const rs_layout rs_frame_call_layout = RS_LAYOUT(rs_frame_call, call_fields);
 
@@ -163,7 +161,7 @@ void rs_frame_call_add(const rs_frame_call *call, rs_table *t)
 
 /* ---- the rows of --where -------------------------------------------------------------------------------- */
 
-static const rs_field open_fields[] = {RS_FIELD(rs_frame_open, row), RS_FIELD(rs_frame_open, terms)};
+static const rs_field open_fields[] = {RS_FIELDS(rs_frame_open, row, terms)};
 const rs_layout rs_frame_open_layout = RS_LAYOUT(rs_frame_open, open_fields);
 
 static rs_status answer_all(const rs_where *where, rs_trace *trace, rs_frame_picks *out, rs_error *err)

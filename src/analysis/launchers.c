@@ -56,8 +56,7 @@ static void note(const rs_run *run, const rs_partial *partial, const rs_relation
                        rs_launcher_rows_lack(RS_ROWS(rs_launcher_counts, of, COUNTS)));
 }
 
-static const rs_field count_fields[] = {RS_FIELD(rs_launcher_counts, n_gpu),
-                                        RS_FIELD(rs_launcher_counts, n_unlinked)};
+static const rs_field count_fields[] = {RS_FIELDS(rs_launcher_counts, n_gpu, n_unlinked)};
 static const rs_layout count_layout = RS_LAYOUT(rs_launcher_counts, count_fields);
 static const rs_plan_relation relations[] = {
     {RS_LISTED_AS(LAUNCHERS, rs_launcher_row, launcher), .make = put},

@@ -584,7 +584,7 @@ static const rs_field device_fields[] = {
 };
 static const rs_layout device_layout = RS_RECORD_LAYOUT_AND(rs_memory_device, rank, device_fields);
 
-static const rs_field site_fields[] = {RS_FIELD(rs_memory_site, all), RS_FIELD(rs_memory_site, at_peak)};
+static const rs_field site_fields[] = {RS_FIELDS(rs_memory_site, all, at_peak)};
 static const rs_layout site_layout = RS_RECORD_LAYOUT_AND(rs_memory_site, site, site_fields);
 static const rs_layout block_layout = RS_RECORD_LAYOUT(rs_memory_block, block);
 static const rs_field purpose_fields[] = {RS_FIELD(rs_memory_purpose, all)};

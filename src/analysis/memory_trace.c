@@ -90,9 +90,9 @@ static const rs_field device_fields[] = {RS_FIELD(device_row, peak_step)};
 static const rs_layout device_layout = RS_RECORD_LAYOUT_AND(device_row, device, device_fields);
 static const rs_layout operator_layout = RS_RECORD_LAYOUT(operator_row, operator);
 static const rs_field held_fields[] = {
-    RS_FIELD(held_row, time),     RS_FIELD_INDEX(held_row, device, rs_traced_memory, n_devices),
-    RS_FIELD(held_row, bytes),    RS_FIELD(held_row, held),
-    RS_FIELD(held_row, reserved),
+    RS_FIELD(held_row, time),
+    RS_FIELD_INDEX(held_row, device, rs_traced_memory, n_devices),
+    RS_FIELDS(held_row, bytes, held, reserved),
 };
 static const rs_layout held_layout = RS_LAYOUT(held_row, held_fields);
 static const rs_field rank_fields[] = {

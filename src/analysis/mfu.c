@@ -289,9 +289,10 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 }
 
 static const rs_field step_fields[] = {
-    RS_FIELD(mfu_step, number),       RS_FIELD(mfu_step, length),          RS_FIELD(mfu_step, period),
-    RS_FIELD_ARRAY(mfu_step, matrix), RS_FIELD_ARRAY(mfu_step, recompute), RS_FIELD(mfu_step, modelled),
-    RS_FIELD(mfu_step, all),
+    RS_FIELDS(mfu_step, number, length, period),
+    RS_FIELD_ARRAY(mfu_step, matrix),
+    RS_FIELD_ARRAY(mfu_step, recompute),
+    RS_FIELDS(mfu_step, modelled, all),
 };
 static const rs_layout step_layout = RS_LAYOUT(mfu_step, step_fields);
 static const rs_field rank_fields[] = {

@@ -367,7 +367,7 @@ static const rs_aggregate by_name[] = {RS_KEY_TEXT(module_row, name, module_row,
 static const rs_order by_total[] = {RS_FALLING(module_row, total)};
 static const rs_field phase_more[] = {RS_FIELD(phase_row, all)};
 static const rs_layout phase_layout = RS_RECORD_LAYOUT_AND(phase_row, phase, phase_more);
-static const rs_field kept_fields[] = {RS_FIELD(kept, modules), RS_FIELD(kept, python)};
+static const rs_field kept_fields[] = {RS_FIELDS(kept, modules, python)};
 static const rs_layout kept_layout = RS_LAYOUT(kept, kept_fields);
 
 static const rs_plan_relation relations[] = {

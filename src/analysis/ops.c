@@ -251,8 +251,7 @@ static const rs_order by_time[] = {RS_FALLING(group, direct.sum), RS_RISING(grou
 static const rs_order by_name[] = {RS_RISING(kind, name), RS_RISING_TEXT(kind, category)};
 static const rs_order by_sum[] = {RS_FALLING(across, sum), RS_RISING_TEXT(across, name)};
 
-static const rs_field count_fields[] = {RS_FIELD(rs_launcher_counts, n_gpu),
-                                        RS_FIELD(rs_launcher_counts, n_unlinked)};
+static const rs_field count_fields[] = {RS_FIELDS(rs_launcher_counts, n_gpu, n_unlinked)};
 static const rs_layout count_layout = RS_LAYOUT(rs_launcher_counts, count_fields);
 
 static const rs_plan_relation relations[] = {

@@ -156,10 +156,8 @@ static void note(const rs_run *run, const rs_partial *partial, const rs_relation
         rs_result_note(result, "rank %lld: no communication", (long long)partial->rank);
 }
 
-static const rs_field phase_fields[] = {RS_FIELD_TEXT_ID(phase_row, phase), RS_FIELD(phase_row, n),
-                                        RS_FIELD(phase_row, comm),          RS_FIELD(phase_row, own),
-                                        RS_FIELD(phase_row, other),         RS_FIELD(phase_row, exposed),
-                                        RS_FIELD(phase_row, overlapped)};
+static const rs_field phase_fields[] = {RS_FIELD_TEXT_ID(phase_row, phase),
+                                        RS_FIELDS(phase_row, n, comm, own, other, exposed, overlapped)};
 static const rs_layout phase_layout = RS_LAYOUT(phase_row, phase_fields);
 static const rs_plan_relation relations[] = {[OWN] = {RS_LISTED(OWN, rs_busy, &rs_busy_layout), .make = put},
                                              [PHASES] = {RS_LISTED(PHASES, phase_row, &phase_layout),

@@ -142,9 +142,7 @@ static const rs_field stream_fields[] = {
 };
 const rs_layout rs_queue_stream_layout = RS_LAYOUT(rs_queue_stream, stream_fields);
 static const rs_field sample_fields[] = {
-    RS_FIELD(rs_queue_sample, ns),  RS_FIELD(rs_queue_sample, device), RS_FIELD(rs_queue_sample, stream),
-    RS_FIELD(rs_queue_sample, pid), RS_FIELD(rs_queue_sample, tid),    RS_FIELD(rs_queue_sample, length),
-    RS_FIELD(rs_queue_sample, row),
+    RS_FIELDS(rs_queue_sample, ns, device, stream, pid, tid, length, row),
 };
 const rs_layout rs_queue_sample_layout = RS_LAYOUT(rs_queue_sample, sample_fields);
 

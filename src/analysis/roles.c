@@ -498,12 +498,12 @@ static rs_status explain(const rs_run *run, const rs_partial *partials, size_t n
 
 /* ---- the plan ---------------------------------------------------------------------------------------------- */
 
-static const rs_field span_fields[] = {RS_FIELD(span, start), RS_FIELD(span, end), RS_FIELD(span, role)};
+static const rs_field span_fields[] = {RS_FIELDS(span, start, end, role)};
 static const rs_layout span_layout = RS_LAYOUT(span, span_fields);
-static const rs_field stretch_fields[] = {RS_FIELD(stretch, start), RS_FIELD(stretch, end)};
+static const rs_field stretch_fields[] = {RS_FIELDS(stretch, start, end)};
 static const rs_layout stretch_layout = RS_LAYOUT(stretch, stretch_fields);
-static const rs_field own_fields[] = {RS_FIELD_BELOW(own, role, RS_N_ROLES), RS_FIELD(own, annotated),
-                                      RS_FIELD(own, first), RS_FIELD(own, last)};
+static const rs_field own_fields[] = {RS_FIELD_BELOW(own, role, RS_N_ROLES),
+                                      RS_FIELDS(own, annotated, first, last)};
 static const rs_layout own_layout = RS_LAYOUT(own, own_fields);
 static const rs_aggregate by_roles[] = {
     RS_KEY_TEXT(wait_row, role, wait_row, role),

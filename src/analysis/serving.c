@@ -222,8 +222,7 @@ static rs_status explain(const rs_run *run, const rs_partial *partials, size_t n
     return RS_OK;
 }
 
-static const rs_field stretch_fields[] = {RS_FIELD(rs_serving_stretch, from),
-                                          RS_FIELD(rs_serving_stretch, time),
+static const rs_field stretch_fields[] = {RS_FIELDS(rs_serving_stretch, from, time),
                                           RS_FIELD_BELOW(rs_serving_stretch, of, RS_N_SERVING_PARTS)};
 static const rs_layout stretch_layout = RS_LAYOUT(rs_serving_stretch, stretch_fields);
 static const rs_field own_fields[] = {RS_FIELD(rs_serving_own, base)};

@@ -306,11 +306,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field host_fields[] = {
-    RS_FIELD(rs_host_view, span),    RS_FIELD(rs_host_view, operators),
-    RS_FIELD(rs_host_view, comm),    RS_FIELD(rs_host_view, exposed_comm),
-    RS_FIELD(rs_host_view, sync),    RS_FIELD(rs_host_view, exposed_sync),
-    RS_FIELD(rs_host_view, loading), RS_FIELD(rs_host_view, exposed_loading),
-    RS_FIELD(rs_host_view, other),
+    RS_FIELDS(rs_host_view, span, operators, comm, exposed_comm, sync, exposed_sync, loading, exposed_loading,
+              other),
 };
 static const rs_layout host_layout = RS_LAYOUT(rs_host_view, host_fields);
 

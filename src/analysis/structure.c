@@ -291,8 +291,7 @@ static const rs_layout group_layout = RS_LAYOUT_CHECKED(rs_structure_group, grou
 static const rs_field rank_fields[] = {
     RS_FIELD_BELOW(rs_structure_rank, source, RS_N_STEP_SOURCES),
     RS_FIELD_BELOW(rs_structure_rank, border, RS_N_BORDERS),
-    RS_FIELDS(rs_structure_rank, weak, looked, period, score, runner_up, works, n_annotated, outside),
-    RS_FIELD(rs_structure_rank, world),
+    RS_FIELDS(rs_structure_rank, weak, looked, period, score, runner_up, works, n_annotated, outside, world),
     RS_FIELD_LIST(rs_structure_rank, groups, n_groups, &group_layout),
     RS_FIELD(rs_structure_rank, n_unlisted),
 };

@@ -38,8 +38,7 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
     return RS_OK;
 }
 
-static const rs_field fields[] = {RS_FIELD_TEXT_ID(kind_of_time, type), RS_FIELD(kind_of_time, ns),
-                                  RS_FIELD(kind_of_time, span)};
+static const rs_field fields[] = {RS_FIELD_TEXT_ID(kind_of_time, type), RS_FIELDS(kind_of_time, ns, span)};
 static const rs_layout layout = RS_LAYOUT(kind_of_time, fields);
 static const rs_plan_relation relations[] = {{RS_LISTED(0, kind_of_time, &layout), .make = put}};
 static const rs_plan_table table = {

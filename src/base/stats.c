@@ -294,16 +294,12 @@ rs_description rs_description_rounded(const rs_description *d, int decimals)
 }
 
 static const rs_field moments_fields[] = {
-    RS_FIELD(rs_moments, n),   RS_FIELD(rs_moments, sum),  RS_FIELD(rs_moments, min),
-    RS_FIELD(rs_moments, max), RS_FIELD(rs_moments, mean), RS_FIELD(rs_moments, m2),
+    RS_FIELDS(rs_moments, n, sum, min, max, mean, m2),
 };
 const rs_layout rs_moments_layout = RS_LAYOUT(rs_moments, moments_fields);
 
 static const rs_field description_fields[] = {
-    RS_FIELD(rs_description, n),   RS_FIELD(rs_description, sum), RS_FIELD(rs_description, mean),
-    RS_FIELD(rs_description, std), RS_FIELD(rs_description, min), RS_FIELD(rs_description, p25),
-    RS_FIELD(rs_description, p50), RS_FIELD(rs_description, p75), RS_FIELD(rs_description, p95),
-    RS_FIELD(rs_description, max),
+    RS_FIELDS(rs_description, n, sum, mean, std, min, p25, p50, p75, p95, max),
 };
 const rs_layout rs_description_layout = RS_LAYOUT(rs_description, description_fields);
 

@@ -326,19 +326,13 @@ rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_ran
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field op_fields[] = {
-    RS_FIELD(rs_coll_op, start), RS_FIELD(rs_coll_op, end),
-    RS_FIELD(rs_coll_op, seq),   RS_FIELD(rs_coll_op, step),
-    RS_FIELD(rs_coll_op, row),   RS_FIELD_INDEX(rs_coll_op, shape, rs_coll_rank, n_shapes),
+    RS_FIELDS(rs_coll_op, start, end, seq, step, row),
+    RS_FIELD_INDEX(rs_coll_op, shape, rs_coll_rank, n_shapes),
 };
 static const rs_layout op_layout = RS_LAYOUT(rs_coll_op, op_fields);
 
 static const rs_field shape_fields[] = {
-    RS_FIELD(rs_coll_shape, group_size),
-    RS_FIELD(rs_coll_shape, in_elements),
-    RS_FIELD(rs_coll_shape, out_elements),
-    RS_FIELD(rs_coll_shape, source),
-    RS_FIELD(rs_coll_shape, target),
-    RS_FIELD(rs_coll_shape, stream),
+    RS_FIELDS(rs_coll_shape, group_size, in_elements, out_elements, source, target, stream),
     RS_FIELD_INDEX_OR_NONE(rs_coll_shape, group, rs_coll_rank, pool.strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_coll_shape, description, rs_coll_rank, pool.strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_coll_shape, members, rs_coll_rank, pool.strings.n),
@@ -359,14 +353,9 @@ static const rs_field rank_fields[] = {
     RS_FIELD_LIST(rs_coll_rank, shapes, n_shapes, &shape_layout),
     RS_FIELD_LIST(rs_coll_rank, ops, n, &op_layout),
     RS_FIELD_VALUES(rs_coll_rank, spans, n_spans),
-    RS_FIELD(rs_coll_rank, n_nameless),
-    RS_FIELD(rs_coll_rank, base_time_ns),
-    RS_FIELD(rs_coll_rank, first_ns),
+    RS_FIELDS(rs_coll_rank, n_nameless, base_time_ns, first_ns),
     RS_FIELD_INDEX_OR_NONE(rs_coll_rank, host, rs_coll_rank, pool.strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_coll_rank, role, rs_coll_rank, pool.strings.n),
-    RS_FIELD(rs_coll_rank, own),
-    RS_FIELD(rs_coll_rank, has_role),
-    RS_FIELD(rs_coll_rank, on_host),
-    RS_FIELD(rs_coll_rank, many_groups),
+    RS_FIELDS(rs_coll_rank, own, has_role, on_host, many_groups),
 };
 const rs_layout rs_coll_rank_layout = RS_LAYOUT_CHECKED(rs_coll_rank, rank_fields, check_rank);

@@ -12,8 +12,7 @@
 
 const char *const rs_pass_kind_names[RS_N_PASS_KINDS] = {"forward", "backward", "weight"};
 
-static const rs_field pass_fields[] = {RS_FIELD(rs_pipe_pass, start), RS_FIELD(rs_pipe_pass, end),
-                                       RS_FIELD(rs_pipe_pass, step),
+static const rs_field pass_fields[] = {RS_FIELDS(rs_pipe_pass, start, end, step),
                                        RS_FIELD_BELOW(rs_pipe_pass, kind, RS_N_PASS_KINDS)};
 static const rs_layout pass_layout = RS_LAYOUT(rs_pipe_pass, pass_fields);
 static const rs_field fields[] = {

@@ -21,18 +21,15 @@ enum {
 
 /* ---- what is short ---------------------------------------------------------------------------------------- */
 
-static const rs_field thread_fields[] = {RS_FIELD(rs_thread, pid), RS_FIELD(rs_thread, tid),
-                                         RS_FIELD(rs_thread, pid_text), RS_FIELD(rs_thread, tid_text)};
+static const rs_field thread_fields[] = {RS_FIELDS(rs_thread, pid, tid, pid_text, tid_text)};
 static const rs_layout thread_layout = RS_LAYOUT(rs_thread, thread_fields);
-static const rs_field device_fields[] = {RS_FIELD(rs_device, id),    RS_FIELD(rs_device, name),
-                                         RS_FIELD(rs_device, units), RS_FIELD(rs_device, memory),
-                                         RS_FIELD(rs_device, major), RS_FIELD(rs_device, minor)};
+static const rs_field device_fields[] = {RS_FIELDS(rs_device, id, name, units, memory, major, minor)};
 static const rs_layout device_layout = RS_LAYOUT(rs_device, device_fields);
-static const rs_field document_fields[] = {RS_FIELD(rs_document, first_row), RS_FIELD(rs_document, rank)};
+static const rs_field document_fields[] = {RS_FIELDS(rs_document, first_row, rank)};
 static const rs_layout document_layout = RS_LAYOUT(rs_document, document_fields);
 static const rs_field category_fields[] = {RS_FIELD(rs_category, name)};
 static const rs_layout category_layout = RS_LAYOUT(rs_category, category_fields);
-static const rs_field name_fields[] = {RS_FIELD(rs_other_name, text), RS_FIELD(rs_other_name, first_row)};
+static const rs_field name_fields[] = {RS_FIELDS(rs_other_name, text, first_row)};
 static const rs_layout name_layout = RS_LAYOUT(rs_other_name, name_fields);
 
 /* Numbers, texts (string ids or RS_NO_STRING) and truth values of rs_file_info. */

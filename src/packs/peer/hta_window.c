@@ -283,8 +283,7 @@ const rs_policy rs_policy_hta_exact = {.compat = RS_COMPAT_HTA_EXACT,
 
 /* ---- times of a job ------------------------------------------------------------------------------------ */
 
-static const rs_field origin_fields[] = {RS_FIELD(rs_hta_origin, zero), RS_FIELD(rs_hta_origin, first),
-                                         RS_FIELD(rs_hta_origin, last)};
+static const rs_field origin_fields[] = {RS_FIELDS(rs_hta_origin, zero, first, last)};
 const rs_layout rs_hta_origin_layout = RS_LAYOUT(rs_hta_origin, origin_fields);
 
 rs_status rs_hta_put_origin(const rs_run *run, rs_trace *trace, rs_relations *out, unsigned at, rs_error *err)
