@@ -14,6 +14,7 @@
 #include "base/order.h"
 #include "base/strings.h"
 #include "table/cells.h"
+#include "table/relation.h"
 
 #define NO_TEXT UINT32_MAX
 
@@ -374,45 +375,31 @@ static rs_status add_times(rs_table *t, const matcher *m, const part parts[2], r
                       whole > 0 ? 100 * diff / whole : (double)NAN, verdict_of(parts, diff));
 }
 
-static bool add_up(const matcher *m, total **totals, size_t *n)
+static const rs_aggregate by_launchers[] = {
+    RS_KEY(total, name, group, plain),
+    RS_KEY(total, parts[0].ops, group, parts[0].ops),
+    RS_KEY(total, parts[1].ops, group, parts[1].ops),
+    RS_COUNTED(total, count),
+    RS_SUMMED(total, parts[0].pieces, group, parts[0].pieces),
+    RS_SUMMED(total, parts[0].time, group, parts[0].time),
+    RS_SUMMED(total, parts[1].pieces, group, parts[1].pieces),
+    RS_SUMMED(total, parts[1].time, group, parts[1].time),
+};
+
+static bool add_up(const matcher *m, rs_relation *totals)
 {
-    RS_SCOPED(rs_map64_clear) rs_map64 places = {0};
-    size_t capacity = 0;
-    bool ok = true;
-    for (size_t i = 0; ok && i < m->n_groups; i++) {
-        const group *g = &m->groups[i];
-        uint64_t hash =
-            rs_hash_u64((uint64_t)g->parts[0].ops << 32 | g->parts[1].ops) ^ rs_hash_u64(g->plain);
-        for (;; hash++) { /* a clash of hashes takes the next key */
-            bool is_new;
-            uint32_t *place = rs_map64_put(&places, hash, &is_new);
-            ok = place && (!is_new || RS_GROW_ONE(*totals, *n, capacity));
-            if (!ok) break;
-            if (is_new) {
-                *place = (uint32_t)*n;
-                (*totals)[(*n)++] =
-                    (total){.name = g->plain, .parts = {{.ops = g->parts[0].ops}, {.ops = g->parts[1].ops}}};
-            }
-            total *x = &(*totals)[*place];
-            if (x->name != g->plain || x->parts[0].ops != g->parts[0].ops ||
-                x->parts[1].ops != g->parts[1].ops)
-                continue;
-            x->count++;
-            for (unsigned side = 0; side < 2; side++) {
-                x->parts[side].pieces += g->parts[side].pieces;
-                x->parts[side].time = rs_add_sat(x->parts[side].time, g->parts[side].time);
-            }
-            break;
-        }
-    }
-    return ok;
+    rs_grouper g;
+    rs_grouper_open(&g, by_launchers, sizeof by_launchers / sizeof *by_launchers, totals);
+    for (size_t i = 0; i < m->n_groups; i++) rs_grouper_add(&g, &m->groups[i]);
+    return rs_grouper_close(&g);
 }
 
 static rs_status add_totals(const matcher *m, rs_table *t, rs_result *result, rs_error *err)
 {
-    RS_LOCAL total *totals = NULL;
-    size_t n = 0, top = m->c->top;
-    rs_status status = add_up(m, &totals, &n) ? RS_OK : rs_fail_nomem(err, "call tree");
+    RS_SCOPED(rs_relation_clear) rs_relation sums = {.size = sizeof(total)};
+    rs_status status = add_up(m, &sums) ? RS_OK : rs_fail_nomem(err, "call tree");
+    total *totals = sums.rows;
+    size_t n = status == RS_OK ? sums.n : 0, top = m->c->top;
     for (size_t i = 0; i < n; i++) totals[i].size = fabs(diff_of(m, totals[i].parts));
     rs_sort(totals, n, sizeof *totals, by_size, sizeof by_size / sizeof *by_size, &m->texts);
     size_t shown = top && top < n ? top : n;
