@@ -15,8 +15,9 @@
 #define MOST_FACTOR 3.0
 /* A place of the program counts where it was seen so often each way. */
 #define MIN_OF_PLACE 2
-/* Two pieces of work are at one place if so many kernels before and behind them on the stream have the same names:
- * one kernel does small work here and large work there. */
+/* Two pieces of work of a rank are at one place if so many kernels before and behind them on the stream have the same names:
+ * one kernel does small work here and large work there. A slow rank comes last and has little beside its kernels, so that ranks are
+ * not compared with each other. */
 #define AROUND 4
 /* So many kernels with a factor of their own speak for those without. */
 #define MIN_NAMES 3
@@ -197,7 +198,7 @@ static bool add_samples(const rs_engine *e, const rs_times *t, size_t rank, samp
     for (size_t k = 0; ok && k < n; k++) keys[k].key = rs_skeleton_at(s, keys[k].value)->lane;
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t k = 0; ok && k < n; k++) {
-        uint64_t place = 0;
+        uint64_t place = rank + 1;
         size_t from = k < AROUND ? 0 : k - AROUND;
         for (size_t j = from; j < n && j <= k + AROUND; j++) {
             bool here = keys[j].key == keys[k].key;

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "base/wire.h"
+#include "engine/contention.h"
 #include "engine/edits.h"
 #include "engine/edits_terms.h"
 #include "engine/forest.h"
@@ -1657,7 +1658,7 @@ static const rs_skeleton *make_pieces(const piece *work, size_t n)
     builder b = builder_create();
     for (int step = 0; step < STEPS; step++) {
         char name[24];
-        int64_t t = step * 2000 * US, c = step * 10 + 1;
+        int64_t t = step * 2000 * US, c = step * 100 + 1;
         snprintf(name, sizeof name, "ProfilerStep#%d", step);
         add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 1200 * US);
         for (size_t k = 0; k < n; k++) {
@@ -1797,6 +1798,39 @@ static void test_assumed_contention(void **state)
     assert_true(a.before - a.high <= plain);
     const rs_foretold b = ask(&j, "scale name=forward=0.5", &plain); /* moves no communication */
     assert_true(fabs(b.after - plain) < 1e-9);
+    close_job(&j);
+}
+
+/* A kernel takes 1.2 times as long beside a reduction. The second rank is slower by more than that and comes last, so that most of its kernels run alone
+ * and most of the first one's beside: ranks are not compared with each other. */
+static void test_contention_of_unequal_ranks(void **state)
+{
+    (void)state;
+    enum { KERNELS = 18 };
+    static const int64_t alone[2] = {5, 13}, us[2][2] = {{20, 24}, {26, 31}};
+    job j = {.n = 2, .rank_of = {10, 11}};
+    rs_contention c;
+    size_t n = 0;
+    for (int r = 0; r < 2; r++) {
+        piece work[KERNELS + 1];
+        int64_t t = r ? 150 : 230, begin = 0;
+        for (int64_t k = 0; k < KERNELS; k++) {
+            if (k == alone[r]) begin = t - 1;
+            work[k] = (piece){"gemm", MAIN, 5 * k, 7, t, us[r][k >= alone[r]]};
+            t += work[k].us + 1;
+        }
+        work[KERNELS] = (piece){REDUCE, MAIN, 5 * KERNELS, 20, begin, 665 - begin};
+        j.ranks[r] = make_pieces(work, KERNELS + 1);
+    }
+    open_ranks(&j);
+    assert_int_equal(rs_contention_learn(&j.e, &j.t, &c, NULL), RS_OK);
+    assert_int_equal(c.n_names, 1);
+    for (uint32_t i = 0; i < j.e.n_nodes; i++) {
+        assert_true(c.factor[i] <= 0 || fabs((double)c.factor[i] - 1.2) < 0.02);
+        n += c.factor[i] > 0;
+    }
+    assert_int_equal(n, 2 * KERNELS * STEPS);
+    rs_contention_clear(&c);
     close_job(&j);
 }
 
@@ -2078,6 +2112,7 @@ int main(void)
         cmocka_unit_test(test_gaps_of_graphs),
         cmocka_unit_test(test_graphs_of_held_threads),
         cmocka_unit_test(test_assumed_contention),
+        cmocka_unit_test(test_contention_of_unequal_ranks),
         cmocka_unit_test(test_stopped_questions),
         cmocka_unit_test(test_ahead_of_first_step),
         cmocka_unit_test(test_meetings),
