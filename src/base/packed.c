@@ -73,6 +73,19 @@ void rs_packed_unpack(const rs_packed *p, size_t block, uint32_t *out)
     }
 }
 
+uint32_t rs_packed_unpack_two(const rs_packed *p, size_t i, uint32_t *next)
+{
+    const uint32_t place = (uint32_t)(i & (RS_PACKED_IN_BLOCK - 1));
+    if (place == RS_PACKED_IN_BLOCK - 1) {
+        *next = rs_packed_at(p, i + 1);
+        return rs_packed_at(p, i);
+    }
+    const rs_packed_block *block = &p->blocks[i >> RS_PACKED_BLOCK];
+    const uint32_t bits = block[1].at - block[0].at;
+    *next = rs_packed_bits(p, block, (place + 1) * bits, bits);
+    return rs_packed_bits(p, block, place * bits, bits);
+}
+
 void rs_packed_turn(rs_packed_reader *r, size_t block)
 {
     r->block = block + 1;

@@ -47,17 +47,12 @@ static inline uint32_t rs_packed_at(const rs_packed *p, size_t i)
 }
 
 /* The same, and the number after it. */
+uint32_t rs_packed_unpack_two(const rs_packed *packed, size_t i, uint32_t *next);
 static inline uint32_t rs_packed_two(const rs_packed *p, size_t i, uint32_t *next)
 {
-    const uint32_t place = (uint32_t)(i & (RS_PACKED_IN_BLOCK - 1));
-    if (p->spread || place == RS_PACKED_IN_BLOCK - 1) {
-        *next = rs_packed_at(p, i + 1);
-        return rs_packed_at(p, i);
-    }
-    const rs_packed_block *block = &p->blocks[i >> RS_PACKED_BLOCK];
-    const uint32_t bits = block[1].at - block[0].at;
-    *next = rs_packed_bits(p, block, (place + 1) * bits, bits);
-    return rs_packed_bits(p, block, place * bits, bits);
+    if (!p->spread) return rs_packed_unpack_two(p, i, next);
+    *next = p->spread[i + 1];
+    return p->spread[i];
 }
 
 /* Reads numbers that mostly follow each other: a block is unpacked once. All-zero but for `of`, to begin with; it stays where it is. */

@@ -249,9 +249,9 @@ typedef struct target {
     bool rebound;
 } target;
 
-/* Its edges are those from first to end. */
-static inline target target_of(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local,
-                               uint32_t first, uint32_t end)
+/* Its edges are those from first to end. A call of it in each loop over nodes would take as long as it does. */
+static inline __attribute__((always_inline)) target
+target_of(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local, uint32_t first, uint32_t end)
 {
     return (target){rs_skeleton_time(s, local), binding_edge(c, s, base, first, end),
                     is_rebound(c, base + local)};
@@ -640,7 +640,6 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         l.part = RS_PART_GAP;
         return l;
     }
-    const choice any = rule_of(e, w), rule = rule_within(&any, s, NULL);
     int64_t typical = RS_NO_EDGE;
     if (edge >= e->edge_base[e->n_ranks]) {
         const rs_added_edge *a = &e->added[edge - e->edge_base[e->n_ranks]];
@@ -651,6 +650,7 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
             l.ns = rs_sub_sat(t->start[node], t->start[a->source]);
             return l;
         }
+        const choice rule = rule_of(e, w);
         l.ns = w->edge ? w->edge[edge] : added_by_rule(&rule, edge - e->edge_base[e->n_ranks]);
         l.from = a->source << 1 | 1;
         l.part = RS_PART_GAP;
@@ -660,6 +660,7 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         if (w->edge) {
             l.ns = w->edge[edge];
         } else {
+            const choice any = rule_of(e, w), rule = rule_within(&any, s, NULL);
             const bool loose = source & 1 && e->kind[base + (source >> 1)] & RS_ENGINE_LOOSE;
             const uint32_t end = k == first && !loose ? first + 1 : rs_skeleton_first(s, local + 1);
             const target to = target_of(&rule, s, base, local, first, end);

@@ -16,7 +16,9 @@ static size_t find_far(const rs_times *t, uint32_t node)
 
 uint32_t rs_times_cause(const rs_times *t, size_t rank, uint32_t local)
 {
-    const bool near = t->choice && t->choice[t->engine->node_base[rank] + local] < RS_NEAR_CAUSES;
+    const uint32_t node = t->engine->node_base[rank] + local;
+    if (t->cause) return t->cause[node];
+    const bool near = t->choice[node] < RS_NEAR_CAUSES;
     return rs_times_cause_among(t, rank, local, near ? rs_skeleton_first(t->engine->ranks[rank], local) : 0);
 }
 
