@@ -42,10 +42,8 @@ static bool add_piece(rs_rank_pieces *p, uint32_t step, rs_step_slice part, cons
                       int64_t count)
 {
     uint32_t id = name ? rs_strings_add(&p->texts, name, strlen(name)) : 0;
-    if (id == RS_NO_STRING ||
-        !RS_PUSH(p->pieces, p->n_pieces, p->capacity, (rs_piece){step, id, (uint8_t)part, ns, count}))
-        return false;
-    return true;
+    return id != RS_NO_STRING &&
+           RS_PUSH(p->pieces, p->n_pieces, p->capacity, (rs_piece){step, id, (uint8_t)part, ns, count});
 }
 
 /* How much of [start, end) nothing in `covered` covers. *at moves on: starts do not fall. */

@@ -92,8 +92,8 @@ bool rs_accuse_ranks(rs_candidate *c, const rs_judged *job, rs_culprit_kind kind
     x->number = number;
     x->ranks = numbers;
     x->n_ranks = n;
-    if (name && !(x->name = rs_arena_strndup(&out->arena, name, strlen(name)))) return false;
-    return take_hosts(x, job, ranks, n, &out->arena);
+    if (name) x->name = rs_arena_strndup(&out->arena, name, strlen(name));
+    return (!name || x->name) && take_hosts(x, job, ranks, n, &out->arena);
 }
 
 rs_status rs_candidate_add(rs_candidates *out, rs_candidate *c, bool ok, rs_error *err)

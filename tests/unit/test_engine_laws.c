@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "engine/edits.h"
 #include "engine/edits_terms.h"
 #include "engine/forest.h"
@@ -260,6 +261,31 @@ static void test_order_of_ranks(void **state)
 }
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
+
+/* Numbers are told as stretches, and each is selected once. */
+static void test_lists_of_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t numbers[6];
+        size_t n;
+        const char *text;
+    } cases[] = {{{5}, 1, "rank=5"},
+                 {{0, 1, 2, 3}, 4, "rank=0-3"},
+                 {{0, 2, 4}, 3, "rank=0|2|4"},
+                 {{1, 2, 5, 6, 7, 9}, 6, "rank=1-2|5-7|9"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rs_what_if q = {0};
+        rs_text text = {0};
+        rs_selector_numbers(rs_what_if_scale_by(&q, 0.5), RS_SELECT_RANK, cases[i].numbers, cases[i].n);
+        assert_int_equal(rs_what_if_check(&q, NULL), RS_OK);
+        rs_what_if_print(&q, &text);
+        assert_non_null(strstr(rs_text_get(&text), cases[i].text));
+        assert_int_equal(rs_text_get(&text)[strlen("scale ") + strlen(cases[i].text)], '=');
+        rs_text_clear(&text);
+        rs_what_if_clear(&q);
+    }
+}
 
 /* When all is over under a question; `w`: what it makes of the weights, NULL: not wanted. */
 static int64_t length_under(const job *j, const char *question, bool other_end, rs_weights *w)
@@ -570,6 +596,7 @@ int main(void)
         cmocka_unit_test(test_longer_never_shortens),
         cmocka_unit_test(test_twice_as_long),
         cmocka_unit_test(test_order_of_ranks),
+        cmocka_unit_test(test_lists_of_numbers),
         cmocka_unit_test(test_questions_in_order),
         cmocka_unit_test(test_coalesce_bounds),
         cmocka_unit_test(test_what_grows),
