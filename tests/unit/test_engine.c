@@ -1801,8 +1801,8 @@ static void test_assumed_contention(void **state)
     close_job(&j);
 }
 
-/* A kernel takes 1.2 times as long beside a reduction. The second rank is slower by more than that and comes last, so that most of its kernels run alone
- * and most of the first one's beside: ranks are not compared with each other. */
+/* A kernel takes 1.2 times as long during a reduction. The second rank is slower by more than that and comes last, so that most of its kernels run alone
+ * and most of the first one's do not: ranks are not compared with each other. */
 static void test_contention_of_unequal_ranks(void **state)
 {
     (void)state;

@@ -262,7 +262,7 @@ static void test_order_of_ranks(void **state)
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
-/* Numbers are told as stretches, and each is selected once. */
+/* A list of numbers is one of stretches, and each is selected once. */
 static void test_lists_of_numbers(void **state)
 {
     (void)state;
