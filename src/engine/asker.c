@@ -24,8 +24,10 @@
 /* One more, of `network`, `coalesce` and `group-size`: the recorded one where more of a transfer grows with its size. How much does
  * is known from RS_SIZES_OF_FIT sizes on, and then by its lower envelope alone. */
 #define REPLAY_GROWS N_REPLAYS
-/* And four of `shard` and `experts`: work as long or as short as may be, transfers as they are fitted or growing otherwise. */
+/* And four of `shard` and `experts`: work as long or as short as may be, transfers as they are fitted or growing otherwise. The second is one of
+ * `coalesce`, too: as little of a transfer grows as may be. */
 #define REPLAY_SHARES (N_REPLAYS + 1)
+#define REPLAY_SHORT (REPLAY_SHARES + 1)
 #define N_CHAINS (N_REPLAYS + 5)
 
 #define MOST_BENCHES 8 /* each has 20 bytes a node and 8 an edge more than one has anyway */
@@ -249,8 +251,16 @@ static bool leaves_work_open(const rs_what_if *q)
     return asks_shares(q);
 }
 
+static bool asks_merged(const rs_what_if *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (q->edits[i].kind == RS_EDIT_COALESCE) return true;
+    return false;
+}
+
 static uint8_t end_of(const rs_edit *edit, unsigned chain)
 {
+    if (edit->kind == RS_EDIT_COALESCE && chain == REPLAY_SHORT) return RS_END_SHORT;
     if (is_of_work(edit))
         return chain == REPLAY_GROWS ? RS_END_NONE : (chain - REPLAY_SHARES) & 1 ? RS_END_SHORT : RS_END_LONG;
     return is_of_sizes(edit) && (chain == REPLAY_GROWS || chain >= REPLAY_SHARES + 2) ? RS_END_OTHER
@@ -375,7 +385,7 @@ static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsig
 
 static bool takes_part(const asker *a, const rs_what_if *q, unsigned chain)
 {
-    if (chain >= REPLAY_SHARES) return asks_shares(q);
+    if (chain >= REPLAY_SHARES) return asks_shares(q) || (chain == REPLAY_SHORT && asks_merged(q));
     return chain == REPLAY_GROWS ? asks_sizes(q) : a->infer || !(chain & REPLAY_INFERS);
 }
 

@@ -16,8 +16,8 @@
 /* A place of the program counts where it was seen so often each way. */
 #define MIN_OF_PLACE 2
 /* Two pieces of work of a rank are at one place if so many kernels before and behind them on the stream have the same names:
- * one kernel does small work here and large work there. A slow rank comes last and has little at the same time as its kernels, so that ranks are
- * not compared with each other. */
+ * one kernel does small work here and large work there. A slow rank comes last and little communication runs during its kernels,
+ * so that ranks are not compared with each other. */
 #define AROUND 4
 /* So many kernels with a factor of their own speak for those without. */
 #define MIN_NAMES 3

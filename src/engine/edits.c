@@ -420,6 +420,28 @@ static int64_t intercept(const transfer *const *points, size_t n)
     return at > (double)least ? least : rs_int_of(at);
 }
 
+/* Whether the question is how much of one size's transfers is the same for any size. */
+static bool merges(rs_latency_of of)
+{
+    return of == RS_LATENCY_USUAL || of == RS_LATENCY_MOST;
+}
+
+static int64_t on_slow_links(const transfer *t)
+{
+    return rs_edit_most_transfer((rs_coll_kind)t->kind, t->n, t->bytes, t->between_hosts);
+}
+
+/* Links are of any speed between the slowest and the fastest: the middle of both, as they differ by factors. */
+static int64_t on_usual_links(const transfer *t)
+{
+    const rs_coll_kind kind = (rs_coll_kind)t->kind;
+    const bool between =
+        t->between_hosts && rs_edit_least_transfer(kind, t->n, t->bytes, true) <= t->ns; /* else faster */
+    const int64_t least = rs_edit_least_transfer(kind, t->n, t->bytes, between),
+                  most = rs_edit_most_transfer(kind, t->n, t->bytes, between);
+    return most < INT64_MAX ? rs_int_of(sqrt((double)least * (double)most)) : 0;
+}
+
 int64_t *rs_edit_latencies(const rs_engine *e, rs_latency_of of)
 {
     int64_t *out = rs_malloc((e->n_meetings + 1) * sizeof *out);
@@ -446,15 +468,17 @@ int64_t *rs_edit_latencies(const rs_engine *e, rs_latency_of of)
                 points[n_points++] = &all[next];
         int64_t alpha = n_points ? intercept(points, n_points) : 0;
         /* transfers of one size differ by chance, and not because some of them grow */
-        if (n_points == 1 && of == RS_LATENCY_USUAL) alpha = points[0][(&all[next - 1] - points[0]) / 2].ns;
-        if (!n_points && of == RS_LATENCY_USUAL) alpha = all[i + (next - i) / 2].ns;
+        if (n_points == 1 && merges(of)) alpha = points[0][(&all[next - 1] - points[0]) / 2].ns;
+        if (!n_points && merges(of)) alpha = all[i + (next - i) / 2].ns;
+        const int64_t middle = alpha;
         for (size_t k = i; k < next; k++) {
             const transfer *t = &all[k];
             if (n_points < RS_SIZES_OF_FIT && of == RS_LATENCY_BOUND)
-                alpha = rs_sub_sat(t->ns, t->on_host ? INT64_MAX
-                                                     : rs_edit_most_transfer((rs_coll_kind)t->kind, t->n,
-                                                                             t->bytes, t->between_hosts));
-            const bool fixed = t->bytes < 0 && (n_points || of != RS_LATENCY_USUAL);
+                alpha = rs_sub_sat(t->ns, t->on_host ? INT64_MAX : on_slow_links(t));
+            if (n_points && n_points < RS_SIZES_OF_FIT && of == RS_LATENCY_USUAL && !t->on_host && middle > 0)
+                alpha =
+                    rs_int_of((double)t->ns * (double)rs_sub_sat(middle, on_usual_links(t)) / (double)middle);
+            const bool fixed = t->bytes < 0 && (n_points || !merges(of));
             out[t->meeting] = fixed || alpha > t->ns ? t->ns : alpha < 0 ? 0 : alpha;
         }
     }

@@ -101,7 +101,7 @@ typedef enum rs_edit_end {
     RS_END_OTHER, /* of network and coalesce: more of a transfer grows with its size; of group-size and payload: less; of
                      micro-batches: smaller work costs its fixed part again */
     RS_END_LONG, /* of shard and experts: work takes as long as may be */
-    RS_END_SHORT /* ... as short */
+    RS_END_SHORT /* ... as short; of coalesce: as little of a transfer grows as may be */
 } rs_edit_end;
 
 /* Which collectives of an axis an edit means: ranks that share experts are often those of a data parallel group. */
@@ -226,7 +226,8 @@ rs_status rs_edit_experts(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_micro_batches(const rs_edit *edit, rs_editor *x, rs_error *err);
 /* What counts as the fixed part where fewer than three sizes of one kind and group size do not show it. */
 typedef enum rs_latency_of {
-    RS_LATENCY_USUAL, /* of one size the median of all transfers, else the least of them */
+    RS_LATENCY_USUAL, /* as MOST, without what the bytes take on links of middle speed */
+    RS_LATENCY_MOST,  /* of one size the median of all transfers, else the least of them */
     RS_LATENCY_LEAST, /* the least of all transfers */
     RS_LATENCY_BOUND  /* what the slowest links leave: the other end of an interval */
 } rs_latency_of;

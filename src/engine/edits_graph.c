@@ -410,6 +410,25 @@ void rs_edit_save_launches(rs_editor *x, uint32_t k)
     }
 }
 
+/* It is no work of its own any more: no gap comes before it, and no member stays longer than others. */
+static void drop_kernels(rs_editor *x, uint32_t k)
+{
+    const rs_engine *e = x->e;
+    for (uint32_t i = e->meetings[k].first; i < e->meetings[k].first + e->meetings[k].n; i++) {
+        const uint32_t node = e->members[i];
+        const size_t r = rs_engine_rank_of(e, node);
+        const rs_skeleton *s = e->ranks[r];
+        const uint32_t local = node - e->node_base[r];
+        if (x->w->work[node] > 0) rs_edit_change(x, &x->w->work[node], 0);
+        for (uint32_t j = rs_skeleton_first(s, local); j < rs_skeleton_first(s, local + 1); j++) {
+            int64_t *gap = &x->w->edge[e->edge_base[r] + j];
+            if (rs_edge_cost(s, j) >= RS_COST_STREAM && rs_edge_cost(s, j) < RS_COST_EVENT && *gap > 0 &&
+                *gap != RS_NO_EDGE)
+                rs_edit_change(x, gap, 0);
+        }
+    }
+}
+
 #define WITHIN_HOST 450  /* bytes a ns that a rank's links carry at most: NVLink 4 */
 #define BETWEEN_HOSTS 50 /* 400 Gb/s a GPU */
 #define SLOW_WITHIN 100  /* NVLink 3.0 at a third of its speed */
@@ -462,7 +481,7 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
     const rs_engine *e = m->x->e;
     const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
     const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
-    int64_t *transfer = m->x->w->transfer, growing = 0, fixed = 0, before = 0, bytes = 0;
+    int64_t *transfer = m->x->w->transfer, growing = 0, fixed = 0, n = 0, before = 0, bytes = 0;
     const bool unknown = rs_meeting_bytes(e, &e->meetings[k]) < 0;
     uint32_t needed = UINT32_MAX, end = k;
     for (uint32_t i = k; i < e->n_meetings && i - k < LOOK_AHEAD; i++) {
@@ -489,13 +508,15 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
                       most = transfer[i] > least ? transfer[i] - least : 0,
                       alpha = m->alpha[i] < most ? m->alpha[i] : most;
         growing = rs_add_sat(growing, transfer[i] - alpha);
-        if (alpha > fixed) fixed = alpha;
+        fixed = rs_add_sat(fixed, alpha);
+        n++;
         m->into[i] = end;
         if (i != end) rs_edit_change(m->x, &transfer[i], 0);
+        if (i != end) drop_kernels(m->x, i);
         if (i != end && edit->end != RS_END_OTHER) rs_edit_save_launches(m->x, i);
     }
     m->closed[end] = 1;
-    rs_edit_change(m->x, &transfer[end], rs_add_sat(growing, fixed));
+    rs_edit_change(m->x, &transfer[end], rs_add_sat(growing, fixed / n));
 }
 
 rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
@@ -507,8 +528,9 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
                 .needed = rs_malloc(n * sizeof *m.needed),
                 .last = rs_malloc(n * sizeof *m.last),
                 .into = rs_malloc(n * sizeof *m.into),
-                .alpha =
-                    rs_edit_latencies(e, edit->end == RS_END_OTHER ? RS_LATENCY_BOUND : RS_LATENCY_USUAL),
+                .alpha = rs_edit_latencies(e, edit->end == RS_END_OTHER   ? RS_LATENCY_BOUND
+                                              : edit->end == RS_END_SHORT ? RS_LATENCY_MOST
+                                                                          : RS_LATENCY_USUAL),
                 .closed = rs_calloc(n, 1)};
     bool ok = m.closed && m.place && m.needed && m.last && m.into && m.alpha;
     if (ok) find_needs(&m);
