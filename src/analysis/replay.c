@@ -68,7 +68,8 @@ typedef struct edge_row {
     CELL(                                                                                                       \
         OF(edge_row, origin), "origin", TEXT, NONE,                                                             \
         "repeated: inferred from repetition; occupied: the same, and the source fills the device, so that the " \
-        "target starts when the last of it leaves room, before its end",                                        \
+        "target starts when the last of it leaves room, before its end; calls: by the order of calls, with "    \
+        "what other places show",                                                                               \
         NULL)                                                                                                   \
     CELL(MAYBE(edge_row, source), "source", TEXT, NONE, "work that is waited for", NULL)                        \
     CELL(MAYBE(edge_row, target), "target", TEXT, NONE, "work that waits", NULL)                                \
@@ -139,7 +140,9 @@ static edge_row row_of_edge(const rs_engine *e, const rs_inferred *i)
 {
     const rs_skeleton *s = e->ranks[i->rank];
     uint32_t source = i->source - e->node_base[i->rank], target = i->target - e->node_base[i->rank];
-    return (edge_row){.origin = i->lead == RS_NO_LEAD ? "repeated" : "occupied",
+    return (edge_row){.origin = i->lead != RS_NO_LEAD ? "occupied"
+                                : i->n_tight          ? "repeated"
+                                                      : "calls",
                       .source = rs_pool_text(&s->pool, rs_skeleton_at(s, source)->name),
                       .target = rs_pool_text(&s->pool, rs_skeleton_at(s, target)->name),
                       .source_stream = s->lanes[rs_skeleton_at(s, source)->lane].stream,

@@ -30,12 +30,14 @@
 /* The tail of work: so many ns before its end, or this share of its duration if that is more. */
 #define LEAST_TAIL 20000
 #define TAIL_SHARE 50
+#define SHOWN 12000 /* ns: the longest delta, see look_at_role */
 
 typedef struct pair {
     uint32_t u, k; /* positions */
     uint32_t n_tight;
     uint32_t of_fold[RS_SKELETON_FOLDS]; /* tight ones by fold of their step */
     bool refuted, occupied;              /* occupied: in some instance k starts in the tail of u */
+    bool by_calls;                       /* by the order of calls, as other places show it */
 } pair;
 
 typedef struct finder {
@@ -219,6 +221,142 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
     return ok;
 }
 
+/* ---- communication ------------------------------------------------------------------------------------- */
+
+/* The call that launches a piece of work; 0: none is known. */
+static uint32_t launch_of(const rs_skeleton *s, uint32_t node)
+{
+    RS_EDGES_INTO(s, node, k)
+        if (rs_edge_cost(s, k) < RS_COST_STREAM && !rs_skeleton_is_work(s, rs_edge_source(s, k) >> 1))
+            return rs_edge_source(s, k) >> 1;
+    return 0;
+}
+
+static bool is_refuted(const finder *f, uint32_t u, uint32_t k)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        const rs_instance *in = instance_at(f, i);
+        const rs_skeleton *s = skeleton_of(f, in);
+        if (rs_skeleton_time(s, node_at(f, in, k)) <
+            rs_sub_sat(rs_skeleton_end(s, node_at(f, in, u)), CLOCK_SLACK))
+            return true;
+    }
+    return false;
+}
+
+/* A pair that shows in no instance, as the host is late there, or that was not tight in enough of them. */
+static bool add_shown_elsewhere(finder *f, uint32_t u, uint32_t k)
+{
+    bool is_new;
+    if (is_refuted(f, u, k)) return true;
+    uint32_t *slot = rs_map64_put(&f->at, (uint64_t)u << 32 | k, &is_new);
+    if (!slot || (is_new && !RS_GROW_ONE(f->pairs, f->n_pairs, f->pairs_capacity))) return false;
+    if (is_new) f->pairs[ *slot = (uint32_t)f->n_pairs++] = (pair){.u = u, .k = k};
+    pair *p = &f->pairs[*slot];
+    p->by_calls = true;
+    p->refuted = p->occupied = false;
+    return true;
+}
+
+/* Work in the order in which it is launched. */
+typedef struct callers {
+    rs_keyed *calls; /* key: when; value: position */
+    size_t n, n_comm;
+} callers;
+
+static bool is_comm(const finder *f, const rs_instance *in, uint32_t position)
+{
+    return rs_skeleton_at(skeleton_of(f, in), node_at(f, in, position))->part == RS_PART_TRANSFER;
+}
+
+static bool list_calls(const finder *f, const rs_instance *in, callers *c)
+{
+    const rs_skeleton *s = skeleton_of(f, in);
+    c->calls = rs_malloc((in->n + 1) * sizeof *c->calls);
+    for (uint32_t p = 0; c->calls && p < in->n; p++) {
+        const uint32_t call = launch_of(s, node_at(f, in, p));
+        if (call) c->calls[c->n++] = (rs_keyed){rs_skeleton_time(s, call), p};
+        c->n_comm += call && is_comm(f, in, p);
+    }
+    return c->calls && rs_keyed_sort(c->calls, c->n);
+}
+
+/* A process group has its stream wait for the current stream of the thread that calls it: that of the work which the thread
+ * launched last. */
+static bool follow_thread(finder *f, const rs_instance *in, const callers *c)
+{
+    const rs_skeleton *s = skeleton_of(f, in);
+    RS_LOCAL uint32_t *last = rs_malloc((s->n_lanes + 1) * sizeof *last);
+    for (size_t i = 0; last && i < s->n_lanes; i++) last[i] = UINT32_MAX;
+    bool ok = last != NULL;
+    for (size_t i = 0; ok && i < c->n; i++) {
+        const uint32_t p = c->calls[i].value;
+        uint32_t *of_thread = &last[rs_skeleton_at(s, launch_of(s, node_at(f, in, p)))->lane];
+        if (!is_comm(f, in, p))
+            *of_thread = p;
+        else if (*of_thread != UINT32_MAX)
+            ok = add_shown_elsewhere(f, *of_thread, p);
+    }
+    return ok;
+}
+
+#define MIN_PLACES 2
+#define MOST_CALLS 1000 /* so many after that of a collective are looked at */
+
+/* Kernels of one name that wait for collectives of one name. */
+static uint64_t way_of(const finder *f, const rs_instance *in, uint32_t u, uint32_t k)
+{
+    const rs_skeleton *s = skeleton_of(f, in);
+    return (uint64_t)rs_skeleton_at(s, node_at(f, in, u))->name << 32 |
+           rs_skeleton_at(s, node_at(f, in, k))->name;
+}
+
+/* Counts by way the pairs that show a wait for communication. waits, waited: by position whether it is in one. */
+static bool count_ways(const finder *f, const rs_instance *in, rs_map64 *ways, uint8_t *waits,
+                       uint8_t *waited)
+{
+    for (size_t p = 0; p < f->n_pairs; p++) {
+        const pair *q = &f->pairs[p];
+        bool is_new;
+        if (q->refuted || q->occupied || !is_comm(f, in, q->u) || is_comm(f, in, q->k)) continue;
+        uint32_t *count = rs_map64_put(ways, way_of(f, in, q->u, q->k), &is_new);
+        if (!count) return false;
+        *count = is_new ? 1 : *count + 1;
+        waits[q->k] = waited[q->u] = 1;
+    }
+    return true;
+}
+
+/* Where some collectives of a name show which kernels wait for them, what waits for each of the others is the next kernel of that name
+ * that is launched after it and waits for none yet. */
+static bool follow_waits(finder *f, const rs_instance *in, const callers *c)
+{
+    RS_SCOPED(rs_map64_clear) rs_map64 ways = {0};
+    RS_LOCAL uint8_t *waits = rs_calloc(in->n + 1, 1), *waited = rs_calloc(in->n + 1, 1);
+    bool ok = waits && waited && count_ways(f, in, &ways, waits, waited);
+    for (size_t i = 0; ok && i < c->n; i++) {
+        const uint32_t u = c->calls[i].value;
+        if (!is_comm(f, in, u) || waited[u]) continue;
+        for (size_t j = i + 1; ok && !waited[u] && j < c->n && j - i <= MOST_CALLS; j++) {
+            const uint32_t k = c->calls[j].value, *count = rs_map64_get(&ways, way_of(f, in, u, k));
+            if (waits[k] || is_comm(f, in, k) || !count || *count < MIN_PLACES || is_refuted(f, u, k))
+                continue;
+            waits[k] = waited[u] = 1;
+            ok = add_shown_elsewhere(f, u, k);
+        }
+    }
+    return ok;
+}
+
+static bool follow_calls(finder *f)
+{
+    const rs_instance *in = instance_at(f, 0);
+    callers c = {0};
+    bool ok = list_calls(f, in, &c) && (!c.n_comm || (follow_waits(f, in, &c) && follow_thread(f, in, &c)));
+    rs_free(c.calls);
+    return ok;
+}
+
 /* ---- edges --------------------------------------------------------------------------------------------- */
 
 static uint8_t cost_of_target(const rs_skeleton *s, uint32_t node)
@@ -236,7 +374,8 @@ static uint8_t folds_of(const finder *f, const pair *p)
         size_t left = 0;
         for (size_t i = 0; i < f->n; i++) left += instance_at(f, i)->step % RS_SKELETON_FOLDS != k;
         uint32_t tight = p->n_tight - p->of_fold[k], open = f->open[p->k][0] - f->open[p->k][1 + k];
-        if (left >= MIN_INSTANCES && tight >= 2 && (uint64_t)tight * 3 >= open) folds |= (uint8_t)(1u << k);
+        if (left >= MIN_INSTANCES && (p->by_calls || (tight >= 2 && (uint64_t)tight * 3 >= open)))
+            folds |= (uint8_t)(1u << k);
     }
     return folds;
 }
@@ -300,12 +439,13 @@ static bool add_pair(finder *f, const pair *p)
         uint8_t cost = cost_of_target(s, k);
         int64_t usual = s->all.least[cost] > 0 ? s->all.least[cost] : 0;
         if (gap < 0 && !p->occupied) continue;
+        const bool shows = !p->by_calls || gap <= SHOWN;
         if (!RS_PUSH(e->added, e->n_added, f->added_capacity,
                      (rs_added_edge){.source = base + u,
                                      .target = base + k,
                                      .cost = cost,
                                      .binds = gap < 0 ? made_room(s, u, k)
-                                                      : rs_sub_sat(gap, usual) < looseness(s, k),
+                                                      : shows && rs_sub_sat(gap, usual) < looseness(s, k),
                                      .occupied = p->occupied,
                                      .folds = folds,
                                      .place = (uint32_t)e->n_inferred}))
@@ -319,13 +459,14 @@ static bool add_pair(finder *f, const pair *p)
 /* delta as the told waits have it; where there are none, the first that yields pairs. */
 static bool look_at_role(finder *f)
 {
-    static const int64_t deltas[] = {1500, 3000, 6000, 12000};
+    static const int64_t deltas[] = {1500, 3000, 6000, SHOWN};
     int64_t told = skeleton_of(f, instance_at(f, 0))->told_gap;
     size_t n = 0;
     bool ok = true;
     if (told != RS_NO_COST) ok = find_pairs(f, told, &n);
     for (size_t d = 0; ok && told == RS_NO_COST && d < 4 && n < FEW_PAIRS; d++)
         ok = find_pairs(f, deltas[d], &n);
+    ok = ok && follow_calls(f);
     for (size_t p = 0; ok && p < f->n_pairs; p++)
         if (!f->pairs[p].refuted) ok = add_pair(f, &f->pairs[p]);
     return ok;

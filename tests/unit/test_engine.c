@@ -421,6 +421,75 @@ static void test_last_of_inferred(void **state)
     close_job(&j);
 }
 
+enum { LAYERS = 4, LATE = 2 };
+
+/* Steps of four layers of which each is gathered on another stream: the first two start when their gather is over. Then the host is late: what it
+ * launches starts at once; and the last starts later than anything explains. early: in the last step the last gather starts before the layer that was launched before it is over. */
+static rs_skeleton *make_gathered(bool early)
+{
+    static const int64_t gathers[] = {20, 130, 260, 420}, layers[] = {81, 191, 360, 520};
+    builder b = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t t = step * 1000 * US;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 990 * US);
+        for (int k = 0; k < LAYERS; k++) {
+            const bool at_once = early && k == LAYERS - 1 && step == STEPS - 1;
+            const int64_t c = step * 20 + 2 * k + 1, gather = t + (at_once ? 395 : gathers[k]) * US,
+                          layer = t + layers[k] * US, call = k < LATE ? gather - 4 * US : gather - 10 * US;
+            add_call(&b, "cudaLaunchKernel", MAIN, call, c);
+            add_kernel(&b, "ncclDevKernel_AllGather_RING_LL", 0, 20, gather, 60 * US, c);
+            add_call(&b, "cudaLaunchKernel", MAIN, k == LATE ? layer - 5 * US : call + 3 * US, c + 1);
+            add_kernel(&b, "layer", 0, 7, layer, 40 * US, c + 1);
+        }
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 540 * US, 300 * US);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
+/* Waits that some places show hold at the places where the host is late, too; communication waits for what its thread launched before. */
+static void test_waits_by_calls(void **state)
+{
+    (void)state;
+    for (int early = 0; early < 2; early++) {
+        job j;
+        int64_t worst;
+        size_t n_gathered[LAYERS] = {0}, n_before[LAYERS] = {0};
+        open_job(&j, make_gathered(early), NULL);
+        const rs_skeleton *s = j.ranks[0];
+        assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
+        for (size_t i = 0; i < j.e.n_added; i++) {
+            const rs_added_edge *a = &j.e.added[i];
+            const bool gathers = rs_skeleton_at(s, a->source)->part == RS_PART_TRANSFER;
+            size_t source = 0, target = 0; /* how many of their streams came before */
+            for (uint32_t k = 1; k < s->n; k++) {
+                if (!rs_skeleton_is_work(s, k)) continue;
+                source += rs_skeleton_at(s, k)->lane == rs_skeleton_at(s, a->source)->lane &&
+                          rs_skeleton_time(s, k) < rs_skeleton_time(s, a->source);
+                target += rs_skeleton_at(s, k)->lane == rs_skeleton_at(s, a->target)->lane &&
+                          rs_skeleton_time(s, k) < rs_skeleton_time(s, a->target);
+            }
+            if (gathers && source == target) n_gathered[source % LAYERS]++;
+            if (!gathers && source + 1 == target) n_before[target % LAYERS]++;
+            assert_int_equal(a->binds, gathers && source == target && target % LAYERS < LATE);
+        }
+        for (size_t k = 0; k < LAYERS; k++) {
+            assert_int_equal(n_gathered[k], STEPS);
+            assert_int_equal(n_before[k], k && !(early && k == LAYERS - 1) ? STEPS : 0);
+        }
+        close_job(&j);
+    }
+}
+
 /* A call that waits for so many streams that a byte does not tell which edge held it up. */
 static void test_many_edges(void **state)
 {
@@ -2119,6 +2188,7 @@ int main(void)
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_room_on_the_device),
         cmocka_unit_test(test_last_of_inferred),
+        cmocka_unit_test(test_waits_by_calls),
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_far_times),
         cmocka_unit_test(test_questions),
