@@ -223,12 +223,12 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
 
 /* ---- communication ------------------------------------------------------------------------------------- */
 
-/* The call that launches a piece of work; 0: none is known. */
+/* The call that launches a piece of work alone; 0: none is known, or it launches a graph. */
 static uint32_t launch_of(const rs_skeleton *s, uint32_t node)
 {
     RS_EDGES_INTO(s, node, k)
         if (rs_edge_cost(s, k) < RS_COST_STREAM && !rs_skeleton_is_work(s, rs_edge_source(s, k) >> 1))
-            return rs_edge_source(s, k) >> 1;
+            return rs_edge_cost(s, k) % RS_N_WORK_KINDS == RS_WORK_GRAPH ? 0 : rs_edge_source(s, k) >> 1;
     return 0;
 }
 
@@ -244,11 +244,18 @@ static bool is_refuted(const finder *f, uint32_t u, uint32_t k)
     return false;
 }
 
+static int64_t device_of(const finder *f, uint32_t position)
+{
+    const rs_instance *in = instance_at(f, 0);
+    const rs_skeleton *s = skeleton_of(f, in);
+    return s->lanes[rs_skeleton_at(s, node_at(f, in, position))->lane].device;
+}
+
 /* A pair that shows in no instance, as the host is late there, or that was not tight in enough of them. */
 static bool add_shown_elsewhere(finder *f, uint32_t u, uint32_t k)
 {
     bool is_new;
-    if (is_refuted(f, u, k)) return true;
+    if (device_of(f, u) != device_of(f, k) || is_refuted(f, u, k)) return true;
     uint32_t *slot = rs_map64_put(&f->at, (uint64_t)u << 32 | k, &is_new);
     if (!slot || (is_new && !RS_GROW_ONE(f->pairs, f->n_pairs, f->pairs_capacity))) return false;
     if (is_new) f->pairs[ *slot = (uint32_t)f->n_pairs++] = (pair){.u = u, .k = k};
