@@ -205,7 +205,6 @@ static void test_every_table(void **state)
                                         "counters_launches",
                                         "diagnose_joint",
                                         "queue_blocked",
-                                        "replay_edges",
                                         "replay_map",
                                         "replay_what_if",
                                         "steps_host",
