@@ -2826,7 +2826,8 @@ class Job:
         Table edges: one row is a dependency that was inferred from repetition
             rank [id]: a rank that shows it
             origin: repeated: inferred from repetition; occupied: the same, and the source fills the device,
-                so that the target starts when the last of it leaves room, before its end
+                so that the target starts when the last of it leaves room, before its end; calls: by the
+                order of calls, with what other places show
             source: work that is waited for
             target: work that waits
             source_stream [id]: stream of the source
