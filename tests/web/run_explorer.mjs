@@ -451,7 +451,7 @@ await group('a job that is still being read', async () => {
     const { address, end } = await serve('--no-store', '--early', '1', ...files);
     const { page, complaints, close } = await open(address);
     await page.locator('.reading').waitFor({ state: 'visible', timeout: PATIENCE });
-    check('what is there is drawn', (await inks(page, 'canvas.map')) >= 3);
+    check('what is there is drawn', (await until(() => inks(page, 'canvas.map'), (n) => n >= 3)) >= 3);
     await page.locator('.reading progress').waitFor();
     check('it says how much', /16 of the ranks/.test(await page.locator('.reading').textContent()), await page.locator('.reading').textContent());
     await page.keyboard.press('w');

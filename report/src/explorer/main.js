@@ -717,7 +717,7 @@ async function start() {
         if (!complete) showReading(job).catch((error) => app.say(error));
         app.hover(null);
         await app.findingsBox.loaded;
-        await app.divide();
+        if (complete) await app.divide(); // the server may go on to all ranks at any moment, which are matched then
         await app.findAxes();
         document.documentElement.dataset.complete = 'yes';
     } catch (error) {
