@@ -216,6 +216,13 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
     }
 }
 
+static bool asks(const rs_what_if *q, bool (*is)(const rs_edit *))
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (is(&q->edits[i])) return true;
+    return false;
+}
+
 /* Whether its answer depends on how much of a transfer, or of work, grows with its size. */
 static bool is_of_sizes(const rs_edit *edit)
 {
@@ -226,9 +233,7 @@ static bool is_of_sizes(const rs_edit *edit)
 
 static bool asks_sizes(const rs_what_if *q)
 {
-    for (size_t i = 0; i < q->n; i++)
-        if (is_of_sizes(&q->edits[i])) return true;
-    return false;
+    return asks(q, is_of_sizes);
 }
 
 static bool is_of_work(const rs_edit *edit)
@@ -238,9 +243,7 @@ static bool is_of_work(const rs_edit *edit)
 
 static bool asks_shares(const rs_what_if *q)
 {
-    for (size_t i = 0; i < q->n; i++)
-        if (is_of_work(&q->edits[i])) return true;
-    return false;
+    return asks(q, is_of_work);
 }
 
 /* Whether work is another at the ends of what is not known. */
@@ -251,16 +254,14 @@ static bool leaves_work_open(const rs_what_if *q)
     return asks_shares(q);
 }
 
-static bool asks_merged(const rs_what_if *q)
+static bool is_merged(const rs_edit *edit)
 {
-    for (size_t i = 0; i < q->n; i++)
-        if (q->edits[i].kind == RS_EDIT_COALESCE) return true;
-    return false;
+    return edit->kind == RS_EDIT_COALESCE;
 }
 
 static uint8_t end_of(const rs_edit *edit, unsigned chain)
 {
-    if (edit->kind == RS_EDIT_COALESCE && chain == REPLAY_SHORT) return RS_END_SHORT;
+    if (is_merged(edit) && chain == REPLAY_SHORT) return RS_END_SHORT;
     if (is_of_work(edit))
         return chain == REPLAY_GROWS ? RS_END_NONE : (chain - REPLAY_SHARES) & 1 ? RS_END_SHORT : RS_END_LONG;
     return is_of_sizes(edit) && (chain == REPLAY_GROWS || chain >= REPLAY_SHARES + 2) ? RS_END_OTHER
@@ -385,7 +386,7 @@ static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsig
 
 static bool takes_part(const asker *a, const rs_what_if *q, unsigned chain)
 {
-    if (chain >= REPLAY_SHARES) return asks_shares(q) || (chain == REPLAY_SHORT && asks_merged(q));
+    if (chain >= REPLAY_SHARES) return asks_shares(q) || (chain == REPLAY_SHORT && asks(q, is_merged));
     return chain == REPLAY_GROWS ? asks_sizes(q) : a->infer || !(chain & REPLAY_INFERS);
 }
 
