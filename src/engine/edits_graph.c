@@ -420,7 +420,7 @@ static void drop_kernels(rs_editor *x, uint32_t k)
         const rs_skeleton *s = e->ranks[r];
         const uint32_t local = node - e->node_base[r];
         if (x->w->work[node] > 0) rs_edit_change(x, &x->w->work[node], 0);
-        for (uint32_t j = rs_skeleton_first(s, local); j < rs_skeleton_first(s, local + 1); j++) {
+        RS_EDGES_INTO(s, local, j) {
             int64_t *gap = &x->w->edge[e->edge_base[r] + j];
             if (rs_edge_cost(s, j) >= RS_COST_STREAM && rs_edge_cost(s, j) < RS_COST_EVENT && *gap > 0 &&
                 *gap != RS_NO_EDGE)

@@ -212,13 +212,13 @@ static bool issue_reduction(const mover *m, uint32_t node, const rs_coll_shape *
     return wait_for(m, m->order[k].value << 1 | 1, node, 0);
 }
 
-/* The call that launches it; RS_NO_NODE: it is not recorded. */
-static uint32_t launcher(const rs_skeleton *s, uint32_t node)
+/* Whether both are launched, and by one thread. */
+static bool one_launches(const rs_skeleton *s, uint32_t a, uint32_t b)
 {
-    RS_EDGES_INTO(s, node, k)
-        if (rs_edge_cost(s, k) < RS_COST_STREAM && rs_edge_source(s, k) >> 1)
-            return rs_edge_source(s, k) >> 1;
-    return RS_NO_NODE;
+    const uint32_t one = rs_skeleton_launch_edge(s, a), other = rs_skeleton_launch_edge(s, b);
+    return one != UINT32_MAX && other != UINT32_MAX &&
+           rs_skeleton_at(s, rs_edge_source(s, one) >> 1)->lane ==
+               rs_skeleton_at(s, rs_edge_source(s, other) >> 1)->lane;
 }
 
 /* What a gather takes once all have come. */
@@ -244,12 +244,9 @@ static bool hold(const mover *m, uint32_t source, uint32_t gather, uint32_t over
 static bool issue_gather(const mover *m, uint32_t before, uint32_t last, uint32_t reduction, uint32_t node)
 {
     const rs_skeleton *s = m->s;
-    uint32_t one = launcher(s, before), other = launcher(s, node);
     bool overtakes = last != RS_NO_NODE && rs_skeleton_time(s, last) > rs_skeleton_time(s, before);
     uint32_t overtaken = overtakes ? last : RS_NO_NODE, behind = overtakes ? reduction : last;
-    if (one == RS_NO_NODE || other == RS_NO_NODE ||
-        rs_skeleton_at(s, one)->lane != rs_skeleton_at(s, other)->lane)
-        return true;
+    if (!one_launches(s, before, node)) return true;
     /* as recorded: the gather before it may have been moved itself */
     uint32_t k = rs_skeleton_first(s, before), source = rs_edge_source(s, k);
     int64_t ns = rs_sub_sat(rs_skeleton_time(s, before), rs_skeleton_source_time(s, source));

@@ -71,6 +71,12 @@ static const rs_instance *instance_at(const finder *f, size_t i)
     return rs_role_instance(&f->roles, f->role, i);
 }
 
+static int64_t device_of(const finder *f, const rs_instance *i, uint32_t position)
+{
+    const rs_skeleton *s = skeleton_of(f, i);
+    return s->lanes[rs_skeleton_at(s, node_at(f, i, position))->lane].device;
+}
+
 /* The streams of a role, as its first instance has them. false: too many. */
 static bool split_lanes(finder *f)
 {
@@ -129,19 +135,24 @@ static bool count_open(finder *f, int64_t delta)
     return f->open != NULL;
 }
 
-static bool count_tight(finder *f, uint32_t u, uint32_t k, uint32_t step, bool occupied)
+/* The pair of these positions, a new one where there was none; NULL: out of memory. */
+static pair *pair_of(finder *f, uint32_t u, uint32_t k)
 {
     bool is_new;
     uint32_t *slot = rs_map64_put(&f->at, (uint64_t)u << 32 | k, &is_new);
-    if (!slot) return false;
-    if (is_new) {
-        if (!RS_GROW_ONE(f->pairs, f->n_pairs, f->pairs_capacity)) return false;
-        *slot = (uint32_t)f->n_pairs;
-        f->pairs[f->n_pairs++] = (pair){.u = u, .k = k};
-    }
-    f->pairs[*slot].occupied |= occupied;
-    f->pairs[*slot].n_tight++;
-    f->pairs[*slot].of_fold[step % RS_SKELETON_FOLDS]++;
+    if (!slot || (is_new && !RS_PUSH(f->pairs, f->n_pairs, f->pairs_capacity, (pair){.u = u, .k = k})))
+        return NULL;
+    if (is_new) *slot = (uint32_t)f->n_pairs - 1;
+    return &f->pairs[*slot];
+}
+
+static bool count_tight(finder *f, uint32_t u, uint32_t k, uint32_t step, bool occupied)
+{
+    pair *p = pair_of(f, u, k);
+    if (!p) return false;
+    p->occupied |= occupied;
+    p->n_tight++;
+    p->of_fold[step % RS_SKELETON_FOLDS]++;
     return true;
 }
 
@@ -170,9 +181,7 @@ static bool look_at(finder *f, const rs_instance *i, size_t a, size_t b, int64_t
 {
     const rs_skeleton *s = skeleton_of(f, i);
     uint32_t u = f->begin[a];
-    if (s->lanes[rs_skeleton_at(s, node_at(f, i, f->begin[a]))->lane].device !=
-        s->lanes[rs_skeleton_at(s, node_at(f, i, f->begin[b]))->lane].device)
-        return true;
+    if (device_of(f, i, f->begin[a]) != device_of(f, i, f->begin[b])) return true;
     for (uint32_t k = f->begin[b]; k < f->begin[b + 1]; k++) {
         uint32_t node = node_at(f, i, k);
         int64_t start = rs_skeleton_time(s, node);
@@ -188,20 +197,26 @@ static bool look_at(finder *f, const rs_instance *i, size_t a, size_t b, int64_t
     return true;
 }
 
+/* Whether in some instance k starts before u has ended, or before its tail. */
+static bool is_contradicted(const finder *f, const pair *p)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        const rs_instance *in = instance_at(f, i);
+        const rs_skeleton *s = skeleton_of(f, in);
+        uint32_t u = node_at(f, in, p->u);
+        int64_t end = rs_skeleton_end(s, u), start = rs_skeleton_time(s, node_at(f, in, p->k));
+        if (p->occupied ? start < rs_sub_sat(end, tail_of(s, u)) || start < rs_skeleton_time(s, u)
+                        : start < rs_sub_sat(end, CLOCK_SLACK))
+            return true;
+    }
+    return false;
+}
+
 static void refute(finder *f)
 {
     for (size_t p = 0; p < f->n_pairs; p++) {
         pair *q = &f->pairs[p];
-        q->refuted = q->n_tight < 2 || (uint64_t)q->n_tight * 3 < f->open[q->k][0];
-        for (size_t i = 0; !q->refuted && i < f->n; i++) {
-            const rs_instance *in = instance_at(f, i);
-            const rs_skeleton *s = skeleton_of(f, in);
-            uint32_t u = node_at(f, in, q->u);
-            int64_t end = rs_skeleton_end(s, u), start = rs_skeleton_time(s, node_at(f, in, q->k));
-            q->refuted = q->occupied
-                             ? start < rs_sub_sat(end, tail_of(s, u)) || start < rs_skeleton_time(s, u)
-                             : start < rs_sub_sat(end, CLOCK_SLACK);
-        }
+        q->refuted = q->n_tight < 2 || (uint64_t)q->n_tight * 3 < f->open[q->k][0] || is_contradicted(f, q);
     }
 }
 
@@ -223,51 +238,25 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
 
 /* ---- communication ------------------------------------------------------------------------------------- */
 
-/* The call that launches a piece of work alone; 0: none is known, or it launches a graph. */
-static uint32_t launch_of(const rs_skeleton *s, uint32_t node)
-{
-    RS_EDGES_INTO(s, node, k)
-        if (rs_edge_cost(s, k) < RS_COST_STREAM && !rs_skeleton_is_work(s, rs_edge_source(s, k) >> 1))
-            return rs_edge_cost(s, k) % RS_N_WORK_KINDS == RS_WORK_GRAPH ? 0 : rs_edge_source(s, k) >> 1;
-    return 0;
-}
-
-static bool is_refuted(const finder *f, uint32_t u, uint32_t k)
-{
-    for (size_t i = 0; i < f->n; i++) {
-        const rs_instance *in = instance_at(f, i);
-        const rs_skeleton *s = skeleton_of(f, in);
-        if (rs_skeleton_time(s, node_at(f, in, k)) <
-            rs_sub_sat(rs_skeleton_end(s, node_at(f, in, u)), CLOCK_SLACK))
-            return true;
-    }
-    return false;
-}
-
-static int64_t device_of(const finder *f, uint32_t position)
-{
-    const rs_instance *in = instance_at(f, 0);
-    const rs_skeleton *s = skeleton_of(f, in);
-    return s->lanes[rs_skeleton_at(s, node_at(f, in, position))->lane].device;
-}
-
 /* A pair that shows in no instance, as the host is late there, or that was not tight in enough of them. */
-static bool add_shown_elsewhere(finder *f, uint32_t u, uint32_t k)
+static bool add_by_calls(finder *f, uint32_t u, uint32_t k)
 {
-    bool is_new;
-    if (device_of(f, u) != device_of(f, k) || is_refuted(f, u, k)) return true;
-    uint32_t *slot = rs_map64_put(&f->at, (uint64_t)u << 32 | k, &is_new);
-    if (!slot || (is_new && !RS_GROW_ONE(f->pairs, f->n_pairs, f->pairs_capacity))) return false;
-    if (is_new) f->pairs[ *slot = (uint32_t)f->n_pairs++] = (pair){.u = u, .k = k};
-    pair *p = &f->pairs[*slot];
+    pair *p = pair_of(f, u, k);
+    if (!p) return false;
     p->by_calls = true;
     p->refuted = p->occupied = false;
     return true;
 }
 
+static bool may_wait(const finder *f, const rs_instance *in, uint32_t u, uint32_t k)
+{
+    return device_of(f, in, u) == device_of(f, in, k) && !is_contradicted(f, &(pair){.u = u, .k = k});
+}
+
 /* Work in the order in which it is launched. */
 typedef struct callers {
-    rs_keyed *calls; /* key: when; value: position */
+    rs_keyed *calls;  /* key: when; value: position */
+    uint32_t *thread; /* by position: the lane of the call */
     size_t n, n_comm;
 } callers;
 
@@ -276,16 +265,22 @@ static bool is_comm(const finder *f, const rs_instance *in, uint32_t position)
     return rs_skeleton_at(skeleton_of(f, in), node_at(f, in, position))->part == RS_PART_TRANSFER;
 }
 
+/* What a graph launches is in its own order, and left out. */
 static bool list_calls(const finder *f, const rs_instance *in, callers *c)
 {
     const rs_skeleton *s = skeleton_of(f, in);
     c->calls = rs_malloc((in->n + 1) * sizeof *c->calls);
-    for (uint32_t p = 0; c->calls && p < in->n; p++) {
-        const uint32_t call = launch_of(s, node_at(f, in, p));
-        if (call) c->calls[c->n++] = (rs_keyed){rs_skeleton_time(s, call), p};
-        c->n_comm += call && is_comm(f, in, p);
+    c->thread = rs_malloc((in->n + 1) * sizeof *c->thread);
+    if (!c->calls || !c->thread) return false;
+    for (uint32_t p = 0; p < in->n; p++) {
+        const uint32_t launch = rs_skeleton_launch_edge(s, node_at(f, in, p));
+        if (launch == UINT32_MAX || rs_edge_cost(s, launch) % RS_N_WORK_KINDS == RS_WORK_GRAPH) continue;
+        const uint32_t call = rs_edge_source(s, launch) >> 1;
+        c->thread[p] = rs_skeleton_at(s, call)->lane;
+        c->calls[c->n++] = (rs_keyed){rs_skeleton_time(s, call), p};
+        c->n_comm += is_comm(f, in, p);
     }
-    return c->calls && rs_keyed_sort(c->calls, c->n);
+    return c->n_comm == 0 || rs_keyed_sort(c->calls, c->n);
 }
 
 /* A process group has its stream wait for the current stream of the thread that calls it: that of the work which the thread
@@ -298,11 +293,11 @@ static bool follow_thread(finder *f, const rs_instance *in, const callers *c)
     bool ok = last != NULL;
     for (size_t i = 0; ok && i < c->n; i++) {
         const uint32_t p = c->calls[i].value;
-        uint32_t *of_thread = &last[rs_skeleton_at(s, launch_of(s, node_at(f, in, p)))->lane];
+        uint32_t *of_thread = &last[c->thread[p]];
         if (!is_comm(f, in, p))
             *of_thread = p;
-        else if (*of_thread != UINT32_MAX)
-            ok = add_shown_elsewhere(f, *of_thread, p);
+        else if (*of_thread != UINT32_MAX && may_wait(f, in, *of_thread, p))
+            ok = add_by_calls(f, *of_thread, p);
     }
     return ok;
 }
@@ -346,10 +341,10 @@ static bool follow_waits(finder *f, const rs_instance *in, const callers *c)
         if (!is_comm(f, in, u) || waited[u]) continue;
         for (size_t j = i + 1; ok && !waited[u] && j < c->n && j - i <= MOST_CALLS; j++) {
             const uint32_t k = c->calls[j].value, *count = rs_map64_get(&ways, way_of(f, in, u, k));
-            if (waits[k] || is_comm(f, in, k) || !count || *count < MIN_PLACES || is_refuted(f, u, k))
+            if (waits[k] || is_comm(f, in, k) || !count || *count < MIN_PLACES || !may_wait(f, in, u, k))
                 continue;
             waits[k] = waited[u] = 1;
-            ok = add_shown_elsewhere(f, u, k);
+            ok = add_by_calls(f, u, k);
         }
     }
     return ok;
@@ -360,7 +355,7 @@ static bool follow_calls(finder *f)
     const rs_instance *in = instance_at(f, 0);
     callers c = {0};
     bool ok = list_calls(f, in, &c) && (!c.n_comm || (follow_waits(f, in, &c) && follow_thread(f, in, &c)));
-    rs_free(c.calls);
+    rs_free_all(c.calls, c.thread);
     return ok;
 }
 

@@ -54,6 +54,15 @@ rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleto
     return RS_OK;
 }
 
+uint32_t rs_skeleton_launch_edge(const rs_skeleton *s, uint32_t work)
+{
+    RS_EDGES_INTO(s, work, k)
+        if (rs_edge_cost(s, k) < RS_COST_STREAM && rs_edge_source(s, k) >> 1 &&
+            !rs_skeleton_is_work(s, rs_edge_source(s, k) >> 1))
+            return k;
+    return UINT32_MAX;
+}
+
 void rs_skeleton_mark_launches(const rs_skeleton *s, uint8_t *launches)
 {
     for (uint32_t i = 1; i < s->n; i++) {

@@ -216,6 +216,8 @@ rs_status rs_skeleton_share_out(rs_skeleton *skeleton, rs_trace *trace, rs_error
 void rs_skeleton_free(void *skeleton); /* NULL is allowed */
 /* Bytes that it holds. */
 uint64_t rs_skeleton_bytes(const rs_skeleton *skeleton);
+/* The edge of the call that launches a piece of work; UINT32_MAX: none is known. */
+uint32_t rs_skeleton_launch_edge(const rs_skeleton *skeleton, uint32_t work);
 /* launches: by node; becomes 1 for the points that launch work, the rest stays as it is. O(edges). */
 void rs_skeleton_mark_launches(const rs_skeleton *skeleton, uint8_t *launches);
 

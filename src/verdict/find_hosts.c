@@ -102,11 +102,9 @@ static int64_t call_time(const rs_skeleton *s, uint32_t point)
 /* When a piece of work was launched; where that is not known, when it starts. */
 static int64_t launch_of(const rs_skeleton *s, uint32_t work)
 {
-    RS_EDGES_INTO(s, work, k)
-        if (rs_edge_cost(s, k) < RS_COST_STREAM && rs_edge_source(s, k) >> 1 &&
-            !is_work(s, rs_edge_source(s, k) >> 1))
-            return rs_skeleton_source_time(s, rs_edge_source(s, k));
-    return rs_skeleton_time(s, work);
+    const uint32_t launch = rs_skeleton_launch_edge(s, work);
+    return launch == UINT32_MAX ? rs_skeleton_time(s, work)
+                                : rs_skeleton_source_time(s, rs_edge_source(s, launch));
 }
 
 /* By node of a rank: when the work after it on its stream was launched, ns; INT64_MAX: there is none. NULL: out of

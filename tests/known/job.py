@@ -2,6 +2,14 @@
 import json
 
 
+def write_job(folder, events):
+    """A file a rank, with the events of each; the folder."""
+    for r, of in enumerate(events):
+        (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
+            "rank": r, "world_size": len(events)}, "traceEvents": of}))
+    return folder
+
+
 def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses={}, teams=None, team=0, slow_team=None, loads=None):
     """A step: the host prepares for `host` us and launches a, another kernel on a stream of its own, b and an all-reduce; a and b follow each other, when
     all ranks are there the all-reduce takes `send`; the host waits for all and goes on for `rest`. a, b and
@@ -50,10 +58,7 @@ def known_job(folder, a, b, host, shadow, rest, send, steps=12, ranks=2, pauses=
             add(r, "cuda_runtime", "cudaDeviceSynchronize", now, wait - now, correlation=100000 + step)
             add(r, "user_annotation", "ProfilerStep#%d" % step, begin[r], wait + rest - begin[r])
             begin[r] = wait + rest + 1
-    for r in range(ranks):
-        (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
-            "rank": r, "world_size": ranks}, "traceEvents": events[r]}))
-    return folder
+    return write_job(folder, events)
 
 
 def experts_job(folder, loads, dispatch, combine, host=100, steps=6):
@@ -82,10 +87,7 @@ def experts_job(folder, loads, dispatch, combine, host=100, steps=6):
             add("cuda_runtime", "cudaDeviceSynchronize", wait, over + 3 - wait, 7, 7, correlation=100000 + step)
             add("user_annotation", "ProfilerStep#%d" % step, begin, over + 13 - begin, 7, 7)
         begin = over + 14
-    for r, of in enumerate(events):
-        (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
-            "rank": r, "world_size": ranks}, "traceEvents": of}))
-    return folder
+    return write_job(folder, events)
 
 
 def pipeline_job(folder, times, batches, send, loss=0, reduce=40, steps=6, host=50):
@@ -149,9 +151,7 @@ def pipeline_job(folder, times, batches, send, loss=0, reduce=40, steps=6, host=
         begin = over + 24
     if folder:
         folder.mkdir()
-        for r, of in enumerate(events):
-            (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
-                "rank": r, "world_size": ranks}, "traceEvents": of}))
+        write_job(folder, events)
     return length
 
 
@@ -178,7 +178,4 @@ def buckets_job(folder, n, elements, work=30, send=200, steps=6, ranks=2, host=2
         add("cuda_runtime", "cudaDeviceSynchronize", begin + host + 10 * n, net + 3, 7, 7, correlation=100000 + step)
         add("user_annotation", "ProfilerStep#%d" % step, begin, net + 13, 7, 7)
         begin = net + 14
-    for r in range(ranks):
-        (folder / ("rank%d.json" % r)).write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x"}], "distributedInfo": {
-            "rank": r, "world_size": ranks}, "traceEvents": events}))
-    return folder
+    return write_job(folder, [events] * ranks)

@@ -26,6 +26,20 @@
 #define MAIN 1
 #define STEPS 4
 
+/* Of the events, which are freed. */
+static rs_skeleton *skeleton_of(builder *b)
+{
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b->e, NULL, b->e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b->e);
+    return s;
+}
+
 /* Steps of: a loader, two kernels a and b on stream 7, and a wait for both. In the last step the device's queue
  * of b runs behind. slow: how long a takes, us. */
 static rs_skeleton *make_steps(int64_t slow, const char *second, int steps)
@@ -50,15 +64,7 @@ static rs_skeleton *make_steps(int64_t slow, const char *second, int steps)
         t += (21 + slow + 100 + 10) * US;
         b.e->duration[row] = t - begin - US;
     }
-    rs_trace trace;
-    rs_skeleton *s = NULL;
-    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
-    rs_trace_init(&trace, b.e, NULL, b.e->n);
-    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
-    assert_non_null(s);
-    rs_trace_clear(&trace);
-    rs_events_free(b.e);
-    return s;
+    return skeleton_of(&b);
 }
 
 static rs_skeleton *make_rank(int64_t slow, const char *second)
@@ -83,15 +89,7 @@ static rs_skeleton *make_met(int64_t late, int64_t skew)
         add_kernel(&b, "gemm_b", 0, 7, t + (292 + (step % 2 ? skew : 0)) * US, 50 * US, c + 2);
         add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 40 * US, 305 * US);
     }
-    rs_trace trace;
-    rs_skeleton *s = NULL;
-    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
-    rs_trace_init(&trace, b.e, NULL, b.e->n);
-    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
-    assert_non_null(s);
-    rs_trace_clear(&trace);
-    rs_events_free(b.e);
-    return s;
+    return skeleton_of(&b);
 }
 
 typedef struct occupied {
@@ -121,15 +119,7 @@ static rs_skeleton *make_occupied(const occupied *o)
         add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 100 * US,
                 (o->begins + 1000 + 200 + 5 - early - 100) * US);
     }
-    rs_trace trace;
-    rs_skeleton *s = NULL;
-    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
-    rs_trace_init(&trace, b.e, NULL, b.e->n);
-    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
-    assert_non_null(s);
-    rs_trace_clear(&trace);
-    rs_events_free(b.e);
-    return s;
+    return skeleton_of(&b);
 }
 
 static void launch(builder *b, const char *kernel, int64_t thread, int64_t at, int64_t gpu_at,
@@ -391,15 +381,7 @@ static rs_skeleton *make_joined(void)
         add_kernel(&b, "joined", 0, 20, t + 231 * US, 50 * US, c + 2);
         add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 40 * US, 250 * US);
     }
-    rs_trace trace;
-    rs_skeleton *s = NULL;
-    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
-    rs_trace_init(&trace, b.e, NULL, b.e->n);
-    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
-    assert_non_null(s);
-    rs_trace_clear(&trace);
-    rs_events_free(b.e);
-    return s;
+    return skeleton_of(&b);
 }
 
 /* Of several that were inferred the one that ended last binds. */
@@ -445,15 +427,7 @@ static rs_skeleton *make_gathered(bool early)
         }
         add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 540 * US, 300 * US);
     }
-    rs_trace trace;
-    rs_skeleton *s = NULL;
-    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
-    rs_trace_init(&trace, b.e, NULL, b.e->n);
-    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
-    assert_non_null(s);
-    rs_trace_clear(&trace);
-    rs_events_free(b.e);
-    return s;
+    return skeleton_of(&b);
 }
 
 /* Waits that some places show hold at the places where the host is late, too; communication waits for what its thread launched before. */
