@@ -406,8 +406,8 @@ static void test_last_of_inferred(void **state)
 enum { LAYERS = 4, LATE = 2 };
 
 /* Steps of four layers of which each is gathered on another stream: the first two start when their gather is over. Then the host is late: what it
- * launches starts at once; and the last starts later than anything explains. early: in the last step the last gather starts before the layer that was launched before it is over. */
-static rs_skeleton *make_gathered(bool early)
+ * launches starts at once; and the last starts later than anything explains. device: of the layers. early: in the last step the last gather starts before the layer that was launched before it is over. */
+static rs_skeleton *make_gathered(bool early, int64_t device)
 {
     static const int64_t gathers[] = {20, 130, 260, 420}, layers[] = {81, 191, 360, 520};
     builder b = builder_create();
@@ -422,8 +422,10 @@ static rs_skeleton *make_gathered(bool early)
                           layer = t + layers[k] * US, call = k < LATE ? gather - 4 * US : gather - 10 * US;
             add_call(&b, "cudaLaunchKernel", MAIN, call, c);
             add_kernel(&b, "ncclDevKernel_AllGather_RING_LL", 0, 20, gather, 60 * US, c);
+            add_arg(&b, RS_COL_DEVICE, 0);
             add_call(&b, "cudaLaunchKernel", MAIN, k == LATE ? layer - 5 * US : call + 3 * US, c + 1);
-            add_kernel(&b, "layer", 0, 7, layer, 40 * US, c + 1);
+            add_kernel(&b, "layer", device, 7, layer, 40 * US, c + 1);
+            add_arg(&b, RS_COL_DEVICE, device);
         }
         add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 540 * US, 300 * US);
     }
@@ -438,7 +440,7 @@ static void test_waits_by_calls(void **state)
         job j;
         int64_t worst;
         size_t n_gathered[LAYERS] = {0}, n_before[LAYERS] = {0};
-        open_job(&j, make_gathered(early), NULL);
+        open_job(&j, make_gathered(early, 0), NULL);
         const rs_skeleton *s = j.ranks[0];
         assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
         for (size_t i = 0; i < j.e.n_added; i++) {
@@ -462,6 +464,16 @@ static void test_waits_by_calls(void **state)
         }
         close_job(&j);
     }
+}
+
+/* A thread's current stream is one of the same device. */
+static void test_no_waits_across_devices(void **state)
+{
+    (void)state;
+    job j;
+    open_job(&j, make_gathered(false, 1), NULL);
+    assert_int_equal(j.e.n_added, 0);
+    close_job(&j);
 }
 
 /* A call that waits for so many streams that a byte does not tell which edge held it up. */
@@ -2163,6 +2175,7 @@ int main(void)
         cmocka_unit_test(test_room_on_the_device),
         cmocka_unit_test(test_last_of_inferred),
         cmocka_unit_test(test_waits_by_calls),
+        cmocka_unit_test(test_no_waits_across_devices),
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_far_times),
         cmocka_unit_test(test_questions),
