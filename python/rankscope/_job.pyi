@@ -359,8 +359,9 @@ class Job:
             path: fills the table chain with the critical path of a step over all ranks, link by link back
                 from its end; all: of the entire recording. Nothing else is computed
             folded: the shares as folded stacks, "frame;frame;frame nanoseconds", for flame-graph tools
-            edges: recorded (before: `told`): only dependencies that the traces record; all: also those
-                inferred from repetition; one of recorded, all, told
+            edges: recorded (before: `told`): only dependencies that the traces record; all: also those that
+                are inferred, from what every step shows and from the order of calls; one of recorded, all,
+                told
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
@@ -2767,8 +2768,9 @@ class Job:
             map: with a question: what each rank would do at each moment, as the command map shows the
                 recording (table map)
             force: answer questions, too, where the replay cannot be relied on
-            edges: recorded (before: `told`): only dependencies that the traces record; all: also those
-                inferred from repetition; one of recorded, all, told
+            edges: recorded (before: `told`): only dependencies that the traces record; all: also those that
+                are inferred, from what every step shows and from the order of calls; one of recorded, all,
+                told
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
@@ -2789,7 +2791,8 @@ class Job:
             unexplained_us [us]: on the path to its end: gaps of more than 20 us beyond what any known cause
                 takes
             unexplained_pct [percent]: of recorded_us
-            inferred_edges [count]: dependencies that the trace does not record but every step shows
+            inferred_edges [count]: dependencies that the trace does not record: its steps show them, or the
+                order of calls asks for them
             contradicted [count]: dependencies of the rank that run against time and are left out
             pinned [count]: work that keeps its recorded time: its launch, or its partners, are not in the
                 traces
@@ -2823,11 +2826,11 @@ class Job:
             time_us [us]: what the path spends on it
             share_pct [percent]: of the rank's whole trace
 
-        Table edges: one row is a dependency that was inferred from repetition
+        Table edges: one row is a dependency that was inferred
             rank [id]: a rank that shows it
-            origin: repeated: inferred from repetition; occupied: the same, and the source fills the device,
-                so that the target starts when the last of it leaves room, before its end; calls: by the
-                order of calls, with what other places show
+            origin: repeated: every step shows it; occupied: the same, and the source fills the device, so
+                that the target starts when the last of it leaves room, before its end; calls: by the order
+                of calls, with what other places show
             source: work that is waited for
             target: work that waits
             source_stream [id]: stream of the source

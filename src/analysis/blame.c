@@ -40,8 +40,7 @@ static const rs_option_spec options[] = {
      "of the entire recording. Nothing else is computed"},
     {"folded", RS_OPTION_FLAG, NULL, NULL, NULL,
      "the shares as folded stacks, \"frame;frame;frame nanoseconds\", for flame-graph tools"},
-    {"edges", RS_OPTION_CHOICE, "WHICH", "recorded|all|told", "all",
-     "recorded (before: `told`): only dependencies that the traces record; all: also those inferred from repetition"},
+    RS_EDGES_OPTION,
     RS_CLOCKS_OPTION,
     RS_SKELETONS_OPTION,
 };

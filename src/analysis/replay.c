@@ -21,40 +21,41 @@ static const rs_option_spec options[] = {
      "with a question: what each rank would do at each moment, as the command map shows the recording (table map)"},
     {"force", RS_OPTION_FLAG, NULL, NULL, NULL,
      "answer questions, too, where the replay cannot be relied on"},
-    {"edges", RS_OPTION_CHOICE, "WHICH", "recorded|all|told", "all",
-     "recorded (before: `told`): only dependencies that the traces record; all: also those inferred from repetition"},
+    RS_EDGES_OPTION,
     RS_CLOCKS_OPTION,
     RS_SKELETONS_OPTION,
 };
 
-#define REPLAY_ROW(CELL)                                                                                     \
-    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
-    CELL(OF(rs_replay_row, step), "step", INT, ID, "training step; unknown: all of the rank's together",     \
-         NULL)                                                                                               \
-    CELL(OF(rs_replay_row, recorded), "recorded_us", TIME, US,                                               \
-         "from the end of the step before to its own: of its annotation or of the last GPU work launched "   \
-         "in it. The first begins with its annotation, or when the work queued before its own is over",      \
-                                                                                                             \
-         "recorded")                                                                                         \
-    CELL(OF(rs_replay_row, model_error), "model_error_pct", REAL, PERCENT,                                   \
-         "a replay in which each latency is what is typical of its kind, against the recording",             \
-         "model error %")                                                                                    \
-    CELL(OF(rs_replay_row, held_out_error), "held_out_error_pct", REAL, PERCENT,                             \
-         "the same, learned without this step; of all steps together the mean of the absolute errors",       \
-         "held out %")                                                                                       \
-    CELL(OF(rs_replay_row, gpu_error), "gpu_error_pct", REAL, PERCENT,                                       \
-         "model error of the time until the GPU's last work of the step has ended", "GPU error %")           \
-    CELL(OF(rs_replay_row, unexplained), "unexplained_us", TIME, US,                                         \
-         "on the path to its end: gaps of more than 20 us beyond what any known cause takes", "unexplained") \
-    CELL(OF(rs_replay_row, unexplained_pct), "unexplained_pct", REAL, PERCENT, "of recorded_us",             \
-         "unexplained %")                                                                                    \
-    CELL(OF(rs_replay_row, inferred), "inferred_edges", INT, COUNT,                                          \
-         "dependencies that the trace does not record but every step shows", "inferred")                     \
-    CELL(OF(rs_replay_row, contradicted), "contradicted", INT, COUNT,                                        \
-         "dependencies of the rank that run against time and are left out", NULL)                            \
-    CELL(OF(rs_replay_row, pinned), "pinned", INT, COUNT,                                                    \
-         "work that keeps its recorded time: its launch, or its partners, are not in the traces", NULL)      \
-    CELL(OF(rs_replay_row, trusted), "trusted", INT, NONE, "1: a what-if may rely on it", NULL)              \
+#define REPLAY_ROW(CELL)                                                                                         \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                         \
+    CELL(OF(rs_replay_row, step), "step", INT, ID, "training step; unknown: all of the rank's together",         \
+         NULL)                                                                                                   \
+    CELL(OF(rs_replay_row, recorded), "recorded_us", TIME, US,                                                   \
+         "from the end of the step before to its own: of its annotation or of the last GPU work launched "       \
+         "in it. The first begins with its annotation, or when the work queued before its own is over",          \
+                                                                                                                 \
+         "recorded")                                                                                             \
+    CELL(OF(rs_replay_row, model_error), "model_error_pct", REAL, PERCENT,                                       \
+         "a replay in which each latency is what is typical of its kind, against the recording",                 \
+         "model error %")                                                                                        \
+    CELL(OF(rs_replay_row, held_out_error), "held_out_error_pct", REAL, PERCENT,                                 \
+         "the same, learned without this step; of all steps together the mean of the absolute errors",           \
+         "held out %")                                                                                           \
+    CELL(OF(rs_replay_row, gpu_error), "gpu_error_pct", REAL, PERCENT,                                           \
+         "model error of the time until the GPU's last work of the step has ended", "GPU error %")               \
+    CELL(OF(rs_replay_row, unexplained), "unexplained_us", TIME, US,                                             \
+         "on the path to its end: gaps of more than 20 us beyond what any known cause takes", "unexplained")     \
+    CELL(OF(rs_replay_row, unexplained_pct), "unexplained_pct", REAL, PERCENT, "of recorded_us",                 \
+         "unexplained %")                                                                                        \
+    CELL(                                                                                                        \
+        OF(rs_replay_row, inferred), "inferred_edges", INT, COUNT,                                               \
+        "dependencies that the trace does not record: its steps show them, or the order of calls asks for them", \
+        "inferred")                                                                                              \
+    CELL(OF(rs_replay_row, contradicted), "contradicted", INT, COUNT,                                            \
+         "dependencies of the rank that run against time and are left out", NULL)                                \
+    CELL(OF(rs_replay_row, pinned), "pinned", INT, COUNT,                                                        \
+         "work that keeps its recorded time: its launch, or its partners, are not in the traces", NULL)          \
+    CELL(OF(rs_replay_row, trusted), "trusted", INT, NONE, "1: a what-if may rely on it", NULL)                  \
     CELL(MAYBE(rs_replay_row, reason), "reason", TEXT, NONE, "why not", NULL)
 RS_RECORD(replay, REPLAY_ROW);
 
@@ -63,24 +64,24 @@ typedef struct edge_row {
     int64_t source_stream, target_stream, source_row, target_row, tight, instances;
 } edge_row;
 
-#define EDGE_ROW(CELL)                                                                                          \
-    CELL(RANK, "rank", INT, ID, "a rank that shows it", NULL)                                                   \
-    CELL(                                                                                                       \
-        OF(edge_row, origin), "origin", TEXT, NONE,                                                             \
-        "repeated: inferred from repetition; occupied: the same, and the source fills the device, so that the " \
-        "target starts when the last of it leaves room, before its end; calls: by the order of calls, with "    \
-        "what other places show",                                                                               \
-        NULL)                                                                                                   \
-    CELL(MAYBE(edge_row, source), "source", TEXT, NONE, "work that is waited for", NULL)                        \
-    CELL(MAYBE(edge_row, target), "target", TEXT, NONE, "work that waits", NULL)                                \
-    CELL(ID(edge_row, source_stream), "source_stream", INT, ID, "stream of the source", "on")                   \
-    CELL(ID(edge_row, target_stream), "target_stream", INT, ID, "stream of the target", "on")                   \
-    CELL(OF(edge_row, source_row), "source_event", INT, ID,                                                     \
-         "position in traceEvents of the source in the first of its steps", "event")                            \
-    CELL(OF(edge_row, target_row), "target_event", INT, ID, "and of the target", "event")                       \
-    CELL(OF(edge_row, tight), "tight", INT, COUNT,                                                              \
-         "steps of ranks in which the target starts right after the source and nothing else explains it",       \
-         NULL)                                                                                                  \
+#define EDGE_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "a rank that shows it", NULL)                                                \
+    CELL(                                                                                                    \
+        OF(edge_row, origin), "origin", TEXT, NONE,                                                          \
+        "repeated: every step shows it; occupied: the same, and the source fills the device, so that the "   \
+        "target starts when the last of it leaves room, before its end; calls: by the order of calls, with " \
+        "what other places show",                                                                            \
+        NULL)                                                                                                \
+    CELL(MAYBE(edge_row, source), "source", TEXT, NONE, "work that is waited for", NULL)                     \
+    CELL(MAYBE(edge_row, target), "target", TEXT, NONE, "work that waits", NULL)                             \
+    CELL(ID(edge_row, source_stream), "source_stream", INT, ID, "stream of the source", "on")                \
+    CELL(ID(edge_row, target_stream), "target_stream", INT, ID, "stream of the target", "on")                \
+    CELL(OF(edge_row, source_row), "source_event", INT, ID,                                                  \
+         "position in traceEvents of the source in the first of its steps", "event")                         \
+    CELL(OF(edge_row, target_row), "target_event", INT, ID, "and of the target", "event")                    \
+    CELL(OF(edge_row, tight), "tight", INT, COUNT,                                                           \
+         "steps of ranks in which the target starts right after the source and nothing else explains it",    \
+         NULL)                                                                                               \
     CELL(OF(edge_row, instances), "instances", INT, COUNT, "steps of ranks that run the same program", NULL)
 RS_RECORD(edge, EDGE_ROW);
 
@@ -105,7 +106,7 @@ static const rs_table_spec path_table = RS_TABLE(
 static const rs_table_spec replay_table =
     RS_TABLE("replay", "one row is a step of a rank, or an entire rank", replay_columns);
 static const rs_table_spec edge_table =
-    RS_TABLE("edges", "one row is a dependency that was inferred from repetition", edge_columns);
+    RS_TABLE("edges", "one row is a dependency that was inferred", edge_columns);
 static const rs_table_spec *const tables[] = {&replay_table, &rs_what_if_table, &path_table, &edge_table,
                                               &rs_replay_map_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};

@@ -11,6 +11,14 @@ rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, 
 rs_status rs_skeletons_shared(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 uint64_t rs_skeletons_shared_columns(void);
 
+/* Which dependencies take part (rs_edges_used of engine/engine.h). */
+#define RS_EDGES_OPTION                                                                                      \
+    {                                                                                                        \
+        "edges", RS_OPTION_CHOICE, "WHICH", "recorded|all|told", "all",                                      \
+            "recorded (before: `told`): only dependencies that the traces record; all: also those that are " \
+            "inferred, from what every step shows and from the order of calls"                               \
+    }
+
 /* An option for who asks of any job and must not run out of memory. */
 #define RS_SKELETONS_OPTION                                                                                  \
     {                                                                                                        \

@@ -9,7 +9,7 @@
  * A node is what a skeleton's node is; nodes of all ranks are numbered through (rs_engine.node_base). A moment
  * is the start or the end of a node: node << 1 | is_end. Times are ns on the aligned clock of the job, which
  * is the lowest rank's. Edges of all ranks are numbered through, too (edge_base); behind them stand the added
- * ones, which were inferred from repetition.
+ * ones, which were inferred (infer.h).
  *
  * Ranks meet in collectives: a member's work starts when its own rank is ready; it ends when the last member
  * has started and the transfer is over, and what it stays longer than the least of them. A member that ended

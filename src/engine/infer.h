@@ -1,4 +1,4 @@
-/* Dependencies that the traces do not tell, by repetition. */
+/* Dependencies that the traces do not record: from what every step shows, and from the order of calls. */
 #pragma once
 
 #include "engine/engine.h"
