@@ -15,6 +15,8 @@ void rs_fetch_clear(rs_fetch *item)
 
 #include <curl/curl.h>
 
+#include "late_curl.h"
+
 #define MAX_BODY ((size_t)512 << 20)
 #define CONNECTIONS 64L
 
@@ -90,10 +92,11 @@ static void finish(CURL *easy, CURLcode result)
 
 rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *err)
 {
+    rs_status status = rs_late_curl(err);
+    if (status != RS_OK) return status;
     CURLM *multi = curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
     if (!multi) return rs_fail(err, RS_ERR_NOMEM, "libcurl cannot start");
     curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS);
-    rs_status status = RS_OK;
     size_t started = 0, running = 0;
     while (status == RS_OK && (started < n || running)) {
         /* The clock of a request starts with it, so no more are started than have a connection. */
@@ -126,8 +129,7 @@ rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *e
 
 rs_status rs_fetch_check(rs_error *err)
 {
-    (void)err;
-    return RS_OK;
+    return rs_late_curl(err);
 }
 
 #else

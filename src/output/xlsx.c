@@ -2,24 +2,14 @@
 #define _GNU_SOURCE /* P_tmpdir, mkstemp */
 #include "output/xlsx.h"
 
-bool rs_xlsx_available(void)
-{
-#ifdef RS_HAVE_XLSX
-    return true;
-#else
-    return false;
-#endif
-}
+#ifndef RS_HAVE_XLSX
 
 rs_status rs_xlsx_check(rs_error *err)
 {
-    if (rs_xlsx_available()) return RS_OK;
     return rs_fail(err, RS_ERR_USAGE,
                    "this build cannot write workbooks: it was made without libxlsxwriter "
                    "(libxlsxwriter-dev)");
 }
-
-#ifndef RS_HAVE_XLSX
 
 rs_status rs_xlsx_write(const rs_sheet *sheets, size_t n, const rs_sink *sink, rs_error *err)
 {
@@ -41,6 +31,7 @@ rs_status rs_xlsx_write(const rs_sheet *sheets, size_t n, const rs_sink *sink, r
 #include "base/memory.h"
 #include "base/try.h"
 #include "base/utf8.h"
+#include "late_xlsx.h"
 #include "text/locale.h"
 #include "text/utf8.h"
 
@@ -265,8 +256,14 @@ static rs_status make_workbook(const char *path, const rs_sheet *sheets, size_t 
     return rs_fail(err, RS_ERR_IO, "cannot make the workbook: %s", lxw_strerror(b.worst));
 }
 
+rs_status rs_xlsx_check(rs_error *err)
+{
+    return rs_late_xlsx(err);
+}
+
 rs_status rs_xlsx_write(const rs_sheet *sheets, size_t n, const rs_sink *sink, rs_error *err)
 {
+    RS_TRY(rs_late_xlsx(err));
     char path[] = P_tmpdir "/rankscope-XXXXXX";
     int fd = mkstemp(path);
     if (fd < 0) return rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "cannot make it: %s", strerror(errno));
@@ -281,3 +278,9 @@ rs_status rs_xlsx_write(const rs_sheet *sheets, size_t n, const rs_sink *sink, r
 }
 
 #endif
+
+bool rs_xlsx_available(void)
+{
+    rs_error none = RS_ERROR_INIT;
+    return rs_xlsx_check(&none) == RS_OK;
+}

@@ -27,6 +27,9 @@ rs_status rs_plot_png(const rs_plot *plot, const char *path, rs_error *err)
 #include FT_OUTLINE_H
 
 #include "base/system.h"
+#include "base/try.h"
+#include "late_cairo.h"
+#include "late_freetype.h"
 #include "text/numbers.h"
 #include "text/utf8.h"
 
@@ -412,6 +415,8 @@ rs_status rs_plot_png(const rs_plot *p, const char *path, rs_error *err)
 {
     FT_Library library;
     FT_Face face;
+    RS_TRY(rs_late_freetype(err));
+    RS_TRY(rs_late_cairo(err));
     if (FT_Init_FreeType(&library) != 0) return rs_fail_nomem(err, "a picture's font");
     size_t n = (size_t)(rs_plot_font_end - rs_plot_font);
     rs_status status = FT_New_Memory_Face(library, rs_plot_font, (FT_Long)n, 0, &face) == 0
