@@ -31,8 +31,11 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/rankscope-config.cmake ${CMAKE_CURRENT
 # Who links the archive needs the other libraries, by name: the shared library asks for no package of theirs.
 set(RS_PC_LIBRARIES "")
 foreach(dependency IN LISTS RS_DEPENDENCIES)
-  string(REPLACE "PkgConfig::" "" name ${dependency})
-  list(APPEND RS_PC_LIBRARIES ${${name}_LDFLAGS})
+  if(dependency MATCHES "^PkgConfig::(.*)")
+    list(APPEND RS_PC_LIBRARIES ${${CMAKE_MATCH_1}_LDFLAGS})
+  else()
+    list(APPEND RS_PC_LIBRARIES -l${dependency})
+  endif()
 endforeach()
 list(REMOVE_DUPLICATES RS_PC_LIBRARIES)
 list(JOIN RS_PC_LIBRARIES " " RS_PC_LIBRARIES)

@@ -1,10 +1,10 @@
 # rs_open_late(SOURCE NAME PREFIX CALLS) writes late_NAME.h for SOURCE (src/base/late.h): the functions of the library
 # PkgConfig::PREFIX that SOURCE calls, by the regular expression CALLS, are found when it is first needed, and nothing is linked with it.
 # Sets RS_LATE_PREFIX where that is so. Where archives are linked (RS_STATIC_DEPENDENCIES), or the loader's name of the library
-# cannot be told, it is linked as any other.
+# cannot be told, the caller links it as any other.
 function(rs_open_late source name prefix calls)
   set(header ${CMAKE_BINARY_DIR}/late/late_${name}.h)
-  set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR}/late)
+  set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR}/late ${${prefix}_INCLUDE_DIRS})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   get_target_property(libraries PkgConfig::${prefix} INTERFACE_LINK_LIBRARIES)
   set(loaded "")
@@ -51,6 +51,5 @@ static rs_status rs_late_${name}(rs_error *err)
     return rs_late_open(&late_${name}, err);
 }
 ${replaced}")
-  set_property(TARGET PkgConfig::${prefix} PROPERTY INTERFACE_LINK_LIBRARIES "")
   set(RS_LATE_${prefix} ON PARENT_SCOPE)
 endfunction()
