@@ -280,7 +280,7 @@ static bool list_calls(const finder *f, const rs_instance *in, callers *c)
         c->calls[c->n++] = (rs_keyed){rs_skeleton_time(s, call), p};
         c->n_comm += is_comm(f, in, p);
     }
-    return c->n_comm == 0 || rs_keyed_sort(c->calls, c->n);
+    return true;
 }
 
 /* A process group has its stream wait for the current stream of the thread that calls it: that of the work which the thread
@@ -338,8 +338,8 @@ static bool follow_waits(finder *f, const rs_instance *in, const callers *c)
     bool ok = waits && waited && count_ways(f, in, &ways, waits, waited);
     for (size_t i = 0; ok && i < c->n; i++) {
         const uint32_t u = c->calls[i].value;
-        if (!is_comm(f, in, u) || waited[u]) continue;
-        for (size_t j = i + 1; ok && !waited[u] && j < c->n && j - i <= MOST_CALLS; j++) {
+        for (size_t j = i + 1; ok && is_comm(f, in, u) && !waited[u] && j < c->n && j - i <= MOST_CALLS;
+             j++) {
             const uint32_t k = c->calls[j].value, *count = rs_map64_get(&ways, way_of(f, in, u, k));
             if (waits[k] || is_comm(f, in, k) || !count || *count < MIN_PLACES || !may_wait(f, in, u, k))
                 continue;
@@ -354,7 +354,9 @@ static bool follow_calls(finder *f)
 {
     const rs_instance *in = instance_at(f, 0);
     callers c = {0};
-    bool ok = list_calls(f, in, &c) && (!c.n_comm || (follow_waits(f, in, &c) && follow_thread(f, in, &c)));
+    bool ok =
+        list_calls(f, in, &c) &&
+        (!c.n_comm || (rs_keyed_sort(c.calls, c.n) && follow_waits(f, in, &c) && follow_thread(f, in, &c)));
     rs_free_all(c.calls, c.thread);
     return ok;
 }

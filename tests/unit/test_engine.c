@@ -341,6 +341,7 @@ static void test_identity(void **state)
     assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
     assert_int_equal(j.ranks[0]->n_steps, STEPS);
     assert_int_equal(rs_engine_begin(&j.e, &j.t, 0, NULL), 0);
+    for (int r = 0; r < 2; r++) assert_int_equal(j.ranks[r]->n_far + j.ranks[r]->n_longs, 0);
     close_job(&j);
 }
 
@@ -403,65 +404,111 @@ static void test_last_of_inferred(void **state)
     close_job(&j);
 }
 
-enum { LAYERS = 4, LATE = 2 };
+enum { LAYERS = 4 };
 
-/* Steps of four layers of which each is gathered on another stream: the first two start when their gather is over. Then the host is late: what it
- * launches starts at once; and the last starts later than anything explains. device: of the layers. early: in the last step the last gather starts before the layer that was launched before it is over. */
-static rs_skeleton *make_gathered(bool early, int64_t device)
+/* Steps of four layers of which each is gathered on another stream. Two of them start when their gather is over. Of one the host is late: what it
+ * launches starts at once; and the last starts later than anything explains. */
+typedef struct gathered {
+    int late;       /* that layer */
+    int64_t device; /* of the layers */
+    int64_t stream; /* of the gathers; that of the layers is 7 */
+    bool graph;     /* a layer is launched with a kernel of 1 us, which follows it */
+    bool
+        early; /* in the last step the last gather starts before the layer that was launched before it is over */
+    int64_t before; /* so many kernels come first, on stream 5 */
+    const char *
+        between; /* a kernel on stream 7 that is launched between the late layer's gather and the layer; NULL: none */
+} gathered;
+
+static rs_skeleton *make_gathered(const gathered *g)
 {
-    static const int64_t gathers[] = {20, 130, 260, 420}, layers[] = {81, 191, 360, 520};
     builder b = builder_create();
     for (int step = 0; step < STEPS; step++) {
         char name[24];
-        int64_t t = step * 1000 * US;
+        const int64_t begin = step * 10000 * US, t = begin + g->before * 6 * US;
+        int64_t c = step * 1000 + 1, at = t;
         snprintf(name, sizeof name, "ProfilerStep#%d", step);
-        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 990 * US);
-        for (int k = 0; k < LAYERS; k++) {
-            const bool at_once = early && k == LAYERS - 1 && step == STEPS - 1;
-            const int64_t c = step * 20 + 2 * k + 1, gather = t + (at_once ? 395 : gathers[k]) * US,
-                          layer = t + layers[k] * US, call = k < LATE ? gather - 4 * US : gather - 10 * US;
-            add_call(&b, "cudaLaunchKernel", MAIN, call, c);
-            add_kernel(&b, "ncclDevKernel_AllGather_RING_LL", 0, 20, gather, 60 * US, c);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, begin, 9990 * US);
+        for (int64_t k = 0; k < g->before; k++, c++) {
+            add_call(&b, "cudaLaunchKernel", MAIN, begin + 5 * k * US, c);
+            add_kernel(&b, "before", 0, 5, begin + (5 * k + 3) * US, US, c);
             add_arg(&b, RS_COL_DEVICE, 0);
-            add_call(&b, "cudaLaunchKernel", MAIN, k == LATE ? layer - 5 * US : call + 3 * US, c + 1);
-            add_kernel(&b, "layer", device, 7, layer, 40 * US, c + 1);
-            add_arg(&b, RS_COL_DEVICE, device);
         }
-        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 540 * US, 300 * US);
+        for (int k = 0; k < LAYERS; k++) {
+            const bool late = k == g->late, at_once = g->early && k == LAYERS - 1 && step == STEPS - 1;
+            const int64_t gather = at + (at_once ? -5 : 20) * US,
+                          wait = late              ? 100
+                                 : k == LAYERS - 1 ? 90
+                                                   : 61,
+                          layer = at + (20 + wait) * US, call = gather - (k == LAYERS - 1 ? 10 : 4) * US;
+            add_call(&b, "cudaLaunchKernel", MAIN, call, c);
+            add_kernel(&b, "ncclDevKernel_AllGather_RING_LL", 0, g->stream, gather, 60 * US, c++);
+            add_arg(&b, RS_COL_DEVICE, 0);
+            if (late && g->between) {
+                add_call(&b, "cudaLaunchKernel", MAIN, call + 70 * US, c);
+                add_kernel(&b, g->between, 0, 7, call + 74 * US, 5 * US, c++);
+                add_arg(&b, RS_COL_DEVICE, 0);
+            }
+            add_call(&b, g->graph ? "cudaGraphLaunch" : "cudaLaunchKernel", MAIN,
+                     late ? layer - 5 * US : call + 3 * US, c);
+            for (int more = 0; more <= g->graph; more++) {
+                add_kernel(&b, more ? "more" : "layer", g->device, 7, layer + more * 41 * US,
+                           (more ? 1 : 40) * US, c);
+                add_arg(&b, RS_COL_DEVICE, g->device);
+            }
+            c++;
+            at = layer + 42 * US;
+        }
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, at, 300 * US);
     }
     return skeleton_of(&b);
 }
 
-/* Waits that some places show hold at the places where the host is late, too; communication waits for what its thread launched before. */
+/* Of a piece of work: which of those of its name in its step it is. */
+static size_t place_of(const rs_skeleton *s, uint32_t node)
+{
+    size_t place = 0;
+    for (uint32_t k = 1; k < s->n; k++)
+        place += rs_skeleton_is_work(s, k) && rs_skeleton_at(s, k)->name == rs_skeleton_at(s, node)->name &&
+                 rs_skeleton_step_of(s, k) == rs_skeleton_step_of(s, node) &&
+                 rs_skeleton_time(s, k) < rs_skeleton_time(s, node);
+    return place;
+}
+
+/* Waits that some places show hold at the places where the host is late, too; communication waits for what its thread launched before. What
+ * a graph launches is in its own order. */
 static void test_waits_by_calls(void **state)
 {
     (void)state;
-    for (int early = 0; early < 2; early++) {
+    static const gathered jobs[] = {
+        {2, 0, 20, false, false, 0, NULL},      {2, 0, 20, false, true, 0, NULL},
+        {0, 0, 3, false, false, 0, NULL},       {2, 0, 20, false, false, 600, NULL},
+        {1, 0, 20, false, false, 0, "between"}, {2, 0, 20, true, false, 0, NULL}};
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        const gathered *g = &jobs[i];
         job j;
         int64_t worst;
-        size_t n_gathered[LAYERS] = {0}, n_before[LAYERS] = {0};
-        open_job(&j, make_gathered(early, 0), NULL);
+        size_t n_gathered[LAYERS] = {0}, n_before[LAYERS] = {0}, n = 0;
+        open_job(&j, make_gathered(g), NULL);
         const rs_skeleton *s = j.ranks[0];
         assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
-        for (size_t i = 0; i < j.e.n_added; i++) {
-            const rs_added_edge *a = &j.e.added[i];
+        for (size_t k = 0; k < j.e.n_added; k++) {
+            const rs_added_edge *a = &j.e.added[k];
             const bool gathers = rs_skeleton_at(s, a->source)->part == RS_PART_TRANSFER;
-            size_t source = 0, target = 0; /* how many of their streams came before */
-            for (uint32_t k = 1; k < s->n; k++) {
-                if (!rs_skeleton_is_work(s, k)) continue;
-                source += rs_skeleton_at(s, k)->lane == rs_skeleton_at(s, a->source)->lane &&
-                          rs_skeleton_time(s, k) < rs_skeleton_time(s, a->source);
-                target += rs_skeleton_at(s, k)->lane == rs_skeleton_at(s, a->target)->lane &&
-                          rs_skeleton_time(s, k) < rs_skeleton_time(s, a->target);
-            }
-            if (gathers && source == target) n_gathered[source % LAYERS]++;
-            if (!gathers && source + 1 == target) n_before[target % LAYERS]++;
-            assert_int_equal(a->binds, gathers && source == target && target % LAYERS < LATE);
+            const size_t source = place_of(s, a->source), target = place_of(s, a->target);
+            if (gathers && source == target) n_gathered[source]++;
+            if (!gathers && (source + 1 == target || g->before)) n_before[target]++;
+            const bool shows = target != (size_t)g->late && target != LAYERS - 1;
+            assert_int_equal(a->binds, gathers && source == target && shows);
         }
         for (size_t k = 0; k < LAYERS; k++) {
-            assert_int_equal(n_gathered[k], STEPS);
-            assert_int_equal(n_before[k], k && !(early && k == LAYERS - 1) ? STEPS : 0);
+            const bool shows = k != (size_t)g->late && k != LAYERS - 1;
+            assert_int_equal(n_gathered[k], g->graph && !shows ? 0 : STEPS);
+            assert_int_equal(n_before[k],
+                             (k || g->before) && !g->graph && !(g->early && k == LAYERS - 1) ? STEPS : 0);
+            n += n_gathered[k] + n_before[k];
         }
+        assert_int_equal(j.e.n_added, n);
         close_job(&j);
     }
 }
@@ -471,7 +518,7 @@ static void test_no_waits_across_devices(void **state)
 {
     (void)state;
     job j;
-    open_job(&j, make_gathered(false, 1), NULL);
+    open_job(&j, make_gathered(&(gathered){2, 1, 20, false, false, 0, NULL}), NULL);
     assert_int_equal(j.e.n_added, 0);
     close_job(&j);
 }
@@ -973,7 +1020,8 @@ static void test_every_allocation_may_fail(void **state)
     rs_skeleton *s = make_rank(200, "b");
     const occupied fits = {"fills", "waits", 20, 10, -1, 0, false};
     rs_skeleton *o = make_occupied(&fits);
-    const rs_skeleton *ranks[2] = {s, o};
+    rs_skeleton *g = make_gathered(&(gathered){.late = 2, .stream = 20});
+    const rs_skeleton *ranks[] = {s, o, g};
     const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
     const rs_engine_how lean = {.clocks = RS_CLOCKS_ENDS, .infer = true, .lean = true};
     for (uint64_t k = 1;; k++) {
@@ -981,7 +1029,7 @@ static void test_every_allocation_may_fail(void **state)
         rs_weights w = {0}, copy = {0};
         rs_times t = {0};
         rs_test_fail_allocation(k);
-        rs_status status = rs_engine_join(ranks, 2, &lean, &e, NULL);
+        rs_status status = rs_engine_join(ranks, 3, &lean, &e, NULL);
         if (status == RS_OK) status = rs_weights_recorded(&e, RS_EDGES_ALL, &w, NULL);
         if (status == RS_OK) status = rs_weights_spread_work(&e, &w, NULL);
         if (status == RS_OK) status = rs_weights_copy(&e, &w, &copy, NULL);
@@ -1000,12 +1048,12 @@ static void test_every_allocation_may_fail(void **state)
         rs_times t = {0};
         rs_roles roles = {0};
         rs_what_if q = {0};
-        const int64_t rank_of[2] = {0, 1};
+        const int64_t rank_of[] = {0, 1, 2};
         size_t n;
         rs_test_fail_allocation(k);
-        rs_status status = rs_engine_join(ranks, 2, &how, &e, NULL);
+        rs_status status = rs_engine_join(ranks, 3, &how, &e, NULL);
         if (status == RS_OK) status = rs_weights_recorded(&e, RS_EDGES_ALL, &w, NULL);
-        if (status == RS_OK) status = rs_roles_find(ranks, 2, &roles, NULL);
+        if (status == RS_OK) status = rs_roles_find(ranks, 3, &roles, NULL);
         if (status == RS_OK)
             status =
                 rs_what_if_parse("scale name~gemm=median;no-stragglers;balanced;network*2;overlap;graphs;"
@@ -1026,6 +1074,7 @@ static void test_every_allocation_may_fail(void **state)
     }
     rs_skeleton_free(s);
     rs_skeleton_free(o);
+    rs_skeleton_free(g);
 }
 
 /* Of work by its name; of a launching call, and of the time before it, what it launches. */
@@ -1669,6 +1718,63 @@ static void check_hosts(bool uneven)
     close_job(&j);
 }
 
+/* What each kind of fault finds is the same with the memory that it takes, and nothing with less: out of memory is said. */
+static void check_finders(job *j, size_t *n_found)
+{
+    static const char *const hosts[MOST_RANKS] = {"a", "a", "b", "b"};
+    rs_reference found;
+    for (uint64_t k = 1;; k++) {
+        rs_test_fail_allocation(k);
+        const rs_status status = rs_reference_find(&j->e, &j->w, true, &found, NULL);
+        rs_test_fail_allocation(0);
+        if (status == RS_OK) break;
+        assert_int_equal(status, RS_ERR_NOMEM);
+        rs_reference_clear(&found);
+    }
+    const rs_judged judged = {&j->e, &j->w, &found, j->rank_of, hosts};
+    for (const rs_fault_kind *f = rs_faults; f->id; f++)
+        for (uint64_t k = 0, wanted = 0;; k++) { /* 0: none fails */
+            rs_candidates out = {0};
+            const char *lacks = NULL;
+            rs_test_fail_allocation(k);
+            const rs_status status = f->find(&judged, f, &out, &lacks, NULL);
+            rs_test_fail_allocation(0);
+            assert_int_equal(status, k && status ? RS_ERR_NOMEM : RS_OK);
+            if (status == RS_OK && k) assert_int_equal(out.n, wanted);
+            wanted = k ? wanted : out.n;
+            rs_candidates_clear(&out);
+            if (status != RS_OK || !k) continue;
+            *n_found += wanted > 0;
+            break;
+        }
+    rs_reference_clear(&found);
+    close_job(j);
+}
+
+static void test_finders_without_memory(void **state)
+{
+    (void)state;
+    static const int64_t slow[STEPS] = {240, 240, 240, 240}, usual[STEPS] = {200, 200, 200, 200};
+    size_t n_found = 0;
+    int64_t delay[2][DELAYS / 2] = {{0}};
+    job j = {.n = 4, .rank_of = {10, 11, 12, 13}};
+    for (int r = 0; r < 4; r++) j.ranks[r] = make_pairs(r ? usual : slow, r ? usual : slow);
+    open_ranks(&j);
+    check_finders(&j, &n_found);
+    delay[1][15] = 5000;
+    j = (job){.n = 2, .rank_of = {10, 11}, .ranks = {make_delayed(delay[0]), make_delayed(delay[1])}};
+    open_ranks(&j);
+    check_finders(&j, &n_found);
+    j = (job){.n = 2, .rank_of = {10, 11}, .ranks = {make_met(60, 0), make_met(0, 2)}};
+    open_ranks(&j);
+    check_finders(&j, &n_found);
+    const occupied copies = {"gemm", "Memcpy HtoD (Pageable -> Device)", 10, 5, -1, 0, true};
+    j = (job){.n = 1, .rank_of = {10}, .ranks = {make_occupied(&copies)}};
+    open_ranks(&j);
+    check_finders(&j, &n_found);
+    assert_true(n_found >= 6);
+}
+
 static void test_levels_of_hosts(void **state)
 {
     (void)state;
@@ -2203,6 +2309,7 @@ int main(void)
         cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_waits_for_launches),
         cmocka_unit_test(test_levels_of_hosts),
+        cmocka_unit_test(test_finders_without_memory),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_overlap_of_gathers),
         cmocka_unit_test(test_least_transfer),
