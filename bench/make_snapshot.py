@@ -153,4 +153,5 @@ def main():
                      "external_annotations": notes}, f, a.protocol)
 
 
-main()
+if __name__ == "__main__":
+    main()
