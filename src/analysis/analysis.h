@@ -139,6 +139,9 @@ struct rs_analysis {
     /* What a partial consists of, for ranks that are analysed elsewhere; NULL: it does not travel. merge sees
      * such partials too and may only read them. */
     const rs_layout *partial_layout;
+    /* Of partials that other analyses have, too: a word for what they are under these options, under which the store keeps them once for
+     * all that have the same facets and columns. NULL, or where it gives NULL: a partial depends on all options. */
+    const char *(*partial_is)(const rs_options *options);
 };
 
 /* What imitates an analysis of another tool: a row of its own in src/packs/peer,

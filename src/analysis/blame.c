@@ -656,6 +656,11 @@ static uint64_t more_columns(const rs_options *given)
     return needs_places(given) ? rs_facet_columns(facets, 1) : 0;
 }
 
+static const char *partial_is(const rs_options *given)
+{
+    return needs_places(given) ? NULL : rs_skeletons_word(given);
+}
+
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     rs_skeleton *s;
@@ -702,4 +707,5 @@ const rs_analysis rs_analysis_blame = {
     .free_partial = rs_skeleton_free,
     .absent = "no events, or more than --most-events",
     .partial_layout = &rs_skeleton_layout,
+    .partial_is = partial_is,
 };

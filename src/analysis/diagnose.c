@@ -337,4 +337,5 @@ const rs_analysis rs_analysis_diagnose = {
     .free_partial = rs_skeleton_free,
     .absent = "no events",
     .partial_layout = &rs_skeleton_layout,
+    .partial_is = rs_skeletons_word,
 };

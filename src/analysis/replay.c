@@ -135,6 +135,12 @@ static uint64_t more_columns(const rs_options *given)
     return rs_replay_check(given, &shares, NULL) == RS_OK && shares ? rs_skeletons_shared_columns() : 0;
 }
 
+static const char *partial_is(const rs_options *given)
+{
+    bool shares;
+    return rs_replay_check(given, &shares, NULL) == RS_OK && !shares ? rs_skeletons_word(given) : NULL;
+}
+
 /* ---- all ranks ----------------------------------------------------------------------------------------- */
 
 static edge_row row_of_edge(const rs_engine *e, const rs_inferred *i)
@@ -286,4 +292,5 @@ const rs_analysis rs_analysis_replay = {
     .free_partial = rs_skeleton_free,
     .absent = "no events, or more than --most-events",
     .partial_layout = &rs_skeleton_layout,
+    .partial_is = partial_is,
 };

@@ -17,6 +17,12 @@ rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, 
     return RS_OK;
 }
 
+const char *rs_skeletons_word(const rs_options *options)
+{
+    const char *bound = rs_options_text(options, "most-events");
+    return !bound ? "graph" : strcmp(bound, RS_JUDGED_EVENTS) == 0 ? "graph within bounds" : NULL;
+}
+
 /* The most that an allocator of a GPU held at once. */
 static rs_status find_memory(const rs_trace *trace, int64_t *most, rs_error *err)
 {

@@ -7,6 +7,9 @@
 /* The rank of such an analysis. Its free_partial is rs_skeleton_free, its partial_layout rs_skeleton_layout. */
 rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 
+/* What such a partial is where no other columns are needed, which --most-events alone decides: its partial_is. */
+const char *rs_skeletons_word(const rs_options *options);
+
 /* The same with places and shares, of the caller's own: for questions about groups of another size. And the columns that it needs more. */
 rs_status rs_skeletons_shared(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 uint64_t rs_skeletons_shared_columns(void);
@@ -25,6 +28,8 @@ uint64_t rs_skeletons_shared_columns(void);
         "most-events", RS_OPTION_INT, "N", NULL, NULL,                                                       \
             "nothing where the job's ranks have more than N events together: memory grows with them"         \
     }
+/* Events of a job up to which it is judged with other questions: a few seconds at most. */
+#define RS_JUDGED_EVENTS "4000000"
 /* Whether that leaves the rank out: every rank of its job may bring as many events. */
 bool rs_skeletons_too_many(const rs_run *run, const rs_trace *trace);
 

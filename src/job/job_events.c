@@ -137,5 +137,5 @@ rs_status rs_job_build_store(rs_job *job, rs_result *result, rs_error *err)
     job->in_place = true; /* whoever says it by name is going to ask */
     rs_status status = rs_job_each_rank(job, &each, &values, &n, result, err);
     rs_free(values);
-    return status;
+    return status == RS_OK ? rs_job_ask_judge(job, err) : status;
 }

@@ -238,6 +238,7 @@ void rs_input_answer_read(const rs_question *q, const rs_ranking *ranking, size_
 /* What one input is looked up by, taken before it is read. */
 typedef struct rs_input_stamps {
     bool usable;           /* the store is wanted, and the input is of a kind that is kept */
+    bool alone;            /* it is the only one */
     bool many;             /* there are other inputs, so that times are noted */
     bool all_foreseen;     /* rounds are followed as far as can be */
     bool keeps;            /* it is large enough to be kept; what is there is used in any case */
@@ -331,9 +332,8 @@ typedef struct rs_judged_queries {
     rs_result *results;   /* of the items */
 } rs_judged_queries;
 
-/* Events of a job up to which it is judged with other questions: a few seconds at most. */
-#define RS_JUDGED_EVENTS "4000000"
-
+/* Asks what the judge is asked next to other questions, so that the store has its answer. That it cannot answer is no failure. */
+rs_status rs_job_ask_judge(rs_job *job, rs_error *err);
 /* job: NULL where packed ranks are merged. Clear it after a failure, too. */
 rs_status rs_judged_queries_make(const rs_job_settings *settings, const rs_job *job, const rs_query *queries,
                                  size_t n, rs_judged_queries *out, rs_error *err);

@@ -77,8 +77,7 @@ void rs_input_stamps_take(const rs_job *job, const rs_ranking *ranking, const rs
                              .all_foreseen = all_foreseen,
                              .keeps = rs_input_size(input) >= job->settings.store_from};
     if (!rs_job_wants_store(job)) return;
-    if (job->n_inputs == 1 && !all_foreseen)
-        return; /* its result is kept, which is all there is to ask again */
+    out->alone = job->n_inputs == 1 && !all_foreseen;
     out->usable = rs_key_stamp_input(&out->stamps, input) && !out->stamps.out_of_memory;
 }
 
@@ -146,6 +145,14 @@ void rs_key_put_question(rs_wire_writer *w, const rs_question *q)
     rs_wire_put_fixed(w, q->how.partial_layout ? rs_method_fingerprint(&q->how) : 0);
 }
 
+/* What the answer is to other questions, too; NULL: to this one alone. */
+static const char *word_of(const rs_question *q)
+{
+    return q->run.compat == RS_COMPAT_NONE && q->analysis->partial_is
+               ? q->analysis->partial_is(q->run.options)
+               : NULL;
+}
+
 typedef struct key_of_answer {
     rs_wire_writer identity, stamps;
     rs_entry_key key;
@@ -162,17 +169,21 @@ static bool key_make(const rs_job *job, const rs_question *q, const rs_input *in
 {
     *k = (key_of_answer){.key = {.kind = RS_ENTRY_ANSWER}};
     rs_wire_writer *w = &k->identity;
-    rs_wire_put_text(w, q->analysis->name);
+    const char *word = word_of(q);
+    rs_wire_put_text(w, word ? word : q->analysis->name);
     rs_key_put_place(w, &stamps->stamps);
     rs_key_put_input(w, input);
     rs_key_put_settings(w, &job->settings);
-    rs_key_put_question(w, q);
+    if (word)
+        rs_wire_put_fixed(w, rs_method_fingerprint(&q->how));
+    else
+        rs_key_put_question(w, q);
     rs_wire_put_unsigned(w, stamps->many);
     rs_wire_put_unsigned(w, stamps->all_foreseen);
     bool counts = job->selection->by_window || rs_question_wants_origin(q);
     rs_wire_put_signed(w, counts ? job->selection->origin : RS_NO_TIME);
     rs_wire_put(&k->stamps, stamps->stamps.bytes, stamps->stamps.n);
-    bool ok = rs_key_stamp_options(&k->stamps, q, false);
+    bool ok = word || rs_key_stamp_options(&k->stamps, q, false);
     k->key.identity = w->bytes;
     k->key.n_identity = w->n;
     k->key.stamps = k->stamps.bytes;
@@ -180,9 +191,11 @@ static bool key_make(const rs_job *job, const rs_question *q, const rs_input *in
     return ok && !w->out_of_memory && !k->stamps.out_of_memory;
 }
 
-static bool travels(const rs_question *q)
+/* Of one input the result is kept, which is all there is to ask again, but for what other questions are answered from. */
+static bool is_kept(const rs_question *q, const rs_input_stamps *stamps)
 {
-    if (!q->how.partial_layout || q->told.n) return false;
+    if (!stamps->usable || !q->how.partial_layout || q->told.n || (stamps->alone && !word_of(q)))
+        return false;
     for (size_t r = 0; r < q->how.n_rounds; r++)
         if (!q->how.rounds[r].partial_layout) return false;
     return true;
@@ -240,7 +253,7 @@ bool rs_answer_fetch(rs_job *job, const rs_question *q, const rs_ranking *rankin
 {
     const rs_input *input = &job->inputs[at];
     key_of_answer k;
-    if (!stamps->usable || !travels(q)) return false;
+    if (!is_kept(q, stamps)) return false;
     rs_entry *entry = key_make(job, q, input, stamps, &k) ? rs_entry_find(job->settings.store, &k.key) : NULL;
     key_clear(&k);
     if (!entry) return false;
@@ -300,7 +313,7 @@ void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input
     const rs_input *input = &job->inputs[at];
     key_of_answer k = {.key = {.kind = RS_ENTRY_ANSWER}};
     rs_wire_writer said = {0}, times = {0};
-    if (!stamps->usable || !stamps->keeps || !travels(q) || !is_worth_keeping(answer) ||
+    if (!stamps->keeps || !is_kept(q, stamps) || !is_worth_keeping(answer) ||
         !rs_key_stamps_hold(&stamps->stamps))
         return;
     rs_input_answer_write(&said, q, answer);

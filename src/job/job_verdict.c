@@ -2,6 +2,7 @@
  * that judges is asked with it, so that each rank is loaded once for both, and answered first. */
 #include <string.h>
 
+#include "analysis/skeletons.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "job/job_internal.h"
@@ -36,6 +37,24 @@ static rs_status make_options(const rs_analysis *judge, const rs_query *q, rs_op
     if (status == RS_OK && q->options && rs_options_has(q->options, "clocks") &&
         rs_options_is_set(q->options, "clocks"))
         status = rs_options_set(*out, "clocks", rs_options_text(q->options, "clocks"), err);
+    return status;
+}
+
+rs_status rs_job_ask_judge(rs_job *job, rs_error *err)
+{
+    const rs_query asked = {.analysis = find_judge()};
+    rs_options *options;
+    rs_result result;
+    rs_error why = RS_ERROR_INIT;
+    if (!asked.analysis || job->settings.no_verdict ||
+        rs_analysis_can_follow(asked.analysis, &job->settings, false, NULL) != RS_OK)
+        return RS_OK;
+    RS_TRY(make_options(asked.analysis, &asked, &options, err));
+    const rs_status status = rs_job_run(job, asked.analysis, options, RS_COMPAT_NONE, &result, &why);
+    rs_result_clear(&result);
+    rs_options_free(options);
+    if (status != RS_ERR_CANCELLED && status != RS_ERR_NOMEM) return RS_OK;
+    if (err) *err = why;
     return status;
 }
 

@@ -1319,6 +1319,49 @@ TEST(test_at_once)
     clear_questions(&q);
 }
 
+/* What one question leaves of a rank answers others that have the same of it, also of a single input. */
+TEST(test_shared_partials)
+{
+    static const struct {
+        const char *analysis, *option, *value;
+        bool shares;
+    } asked[] = {{"blame", NULL, NULL, true},
+                 {"replay", NULL, NULL, true},
+                 {"replay", "what-if", "no-loader", true},
+                 {"replay", "what-if", "shard 0:1", false},
+                 {"blame", "by", "layer", false},
+                 {"blame", "most-events", "9", false}};
+    for (size_t n = 1; n <= 2; n++) {
+        place p = make_place();
+        const rs_query diagnose = {.analysis = rs_analysis_find("diagnose")};
+        const rs_job_settings settings = {.size = sizeof settings, .no_verdict = true};
+        rs_status status, plain;
+        rs_job_stats stats;
+        collected first = ask(sample, n, &diagnose, &settings, p.folder, &status, &stats);
+        collected_clear(&first);
+        for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+            const rs_analysis *analysis = rs_analysis_find(asked[i].analysis);
+            rs_options *options = NULL;
+            size_t n_specs;
+            const rs_option_spec *specs = rs_analysis_options(analysis, &n_specs);
+            assert_int_equal(rs_options_create(specs, n_specs, &options, NULL), RS_OK);
+            if (asked[i].option)
+                assert_int_equal(rs_options_set(options, asked[i].option, asked[i].value, NULL), RS_OK);
+            const rs_query query = {.analysis = analysis, .options = options};
+            remove_kind(&p, RS_ENTRY_EVENTS);
+            collected a = ask(sample, n, &query, &settings, NULL, &plain, &stats);
+            collected b = ask(sample, n, &query, &settings, p.folder, &status, &stats);
+            assert_int_equal(status, plain);
+            expect_text(&a, &b, &query, "from what another question left");
+            assert_int_equal(stats.bytes_text == 0, asked[i].shares);
+            collected_clear(&a);
+            collected_clear(&b);
+            rs_options_free(options);
+        }
+        remove_place(&p);
+    }
+}
+
 /* ---- its size ------------------------------------------------------------------------------------------- */
 
 static void put_entry(const place *p, unsigned number, size_t n, int64_t used)
