@@ -19,7 +19,9 @@
 #include "engine/forest.h"
 #include "engine/reference.h"
 #include "trace/structure.h"
+#include "verdict/judge.h"
 #include "verdict/levels.h"
+#include "verdict/verdicts.h"
 #include "builder.h"
 
 #define US 1000
@@ -420,7 +422,7 @@ typedef struct gathered {
         between; /* a kernel on stream 7 that is launched between the late layer's gather and the layer; NULL: none */
 } gathered;
 
-static rs_skeleton *make_gathered(const gathered *g)
+static builder gather(const gathered *g)
 {
     builder b = builder_create();
     for (int step = 0; step < STEPS; step++) {
@@ -461,6 +463,12 @@ static rs_skeleton *make_gathered(const gathered *g)
         }
         add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, at, 300 * US);
     }
+    return b;
+}
+
+static rs_skeleton *make_gathered(const gathered *g)
+{
+    builder b = gather(g);
     return skeleton_of(&b);
 }
 
@@ -1775,6 +1783,45 @@ static void test_finders_without_memory(void **state)
     assert_true(n_found >= 6);
 }
 
+/* Events without memory are no skeleton, and skeletons without memory no verdict; with each that is left out there is no crash, and no leak. */
+static void test_verdict_without_memory(void **state)
+{
+    (void)state;
+    static const int64_t slow[STEPS] = {240, 240, 240, 240}, usual[STEPS] = {200, 200, 200, 200};
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    builder b = gather(&(gathered){.late = 2, .stream = 20, .graph = true});
+    rs_status status = RS_ERR_NOMEM;
+    for (uint64_t k = 1; status != RS_OK; k++) {
+        rs_trace trace;
+        rs_skeleton *s = NULL;
+        rs_trace_init(&trace, b.e, NULL, b.e->n);
+        rs_test_fail_allocation(k);
+        status = rs_skeleton_of(&trace, &policy, &s, NULL);
+        if (status == RS_OK) status = rs_skeleton_place(s, &trace, NULL);
+        rs_test_fail_allocation(0);
+        assert_true(status == RS_OK || status == RS_ERR_NOMEM);
+        rs_skeleton_free(s);
+        rs_trace_clear(&trace);
+    }
+    rs_events_free(b.e);
+    job j = {.n = 3, .rank_of = {10, 11, 12}, .ranks = {make_pairs(slow, slow), make_pairs(usual, usual), make_met(0, 2)}};
+    const rs_judge_ranks ranks = {j.ranks, j.rank_of, (const char *const[]){"a", "a", "b"}, j.n};
+    const rs_judge_how how = {.clocks = RS_CLOCKS_ENDS, .least = 0.01, .findings = true, .opportunities = true};
+    status = RS_ERR_NOMEM;
+    for (uint64_t k = 1; status != RS_OK; k += 1 + k / 60) {
+        rs_judgement judged = {0};
+        rs_verdicts *verdicts = NULL;
+        rs_test_fail_allocation(k);
+        status = rs_judge(&ranks, &how, &judged, NULL);
+        if (status == RS_OK) status = rs_verdicts_make(&judged, &verdicts, NULL);
+        rs_test_fail_allocation(0);
+        assert_true(status == RS_OK || status == RS_ERR_NOMEM);
+        rs_judgement_clear(&judged);
+        rs_verdicts_free(verdicts);
+    }
+    for (size_t r = 0; r < j.n; r++) rs_skeleton_free((void *)j.ranks[r]);
+}
+
 static void test_levels_of_hosts(void **state)
 {
     (void)state;
@@ -2310,6 +2357,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_launches),
         cmocka_unit_test(test_levels_of_hosts),
         cmocka_unit_test(test_finders_without_memory),
+        cmocka_unit_test(test_verdict_without_memory),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_overlap_of_gathers),
         cmocka_unit_test(test_least_transfer),
