@@ -1804,9 +1804,12 @@ static void test_verdict_without_memory(void **state)
         rs_trace_clear(&trace);
     }
     rs_events_free(b.e);
-    job j = {.n = 3, .rank_of = {10, 11, 12}, .ranks = {make_pairs(slow, slow), make_pairs(usual, usual), make_met(0, 2)}};
+    job j = {.n = 3,
+             .rank_of = {10, 11, 12},
+             .ranks = {make_pairs(slow, slow), make_pairs(usual, usual), make_met(0, 2)}};
     const rs_judge_ranks ranks = {j.ranks, j.rank_of, (const char *const[]){"a", "a", "b"}, j.n};
-    const rs_judge_how how = {.clocks = RS_CLOCKS_ENDS, .least = 0.01, .findings = true, .opportunities = true};
+    const rs_judge_how how = {
+        .clocks = RS_CLOCKS_ENDS, .least = 0.01, .findings = true, .opportunities = true};
     status = RS_ERR_NOMEM;
     for (uint64_t k = 1; status != RS_OK; k += 1 + k / 60) {
         rs_judgement judged = {0};
@@ -2312,11 +2315,58 @@ static void test_balanced_roles(void **state)
     close_job(&j);
 }
 
+/* Steps of a rank without a GPU: of so many us before data is loaded, meanwhile and until a call of 1 us submits an all-reduce, which is over 1 us before the next step. */
+static const rs_skeleton *make_on_host(const int64_t us[3])
+{
+    static const char *const names[3] = {"aten::mm", "enumerate(DataLoader)#next", "aten::mm"};
+    builder b = builder_create();
+    b.e->info.backend = rs_strings_add(&b.e->strings, "gloo", strlen("gloo"));
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t begin = step * 600 * US, t = begin;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, begin, 599 * US);
+        for (int k = 0; k < 3; t += us[k++] * US)
+            add_row(&b, 'X', k == 1 ? "user_annotation" : "cpu_op", names[k], MAIN, MAIN, t, us[k] * US);
+        add_row(&b, 'X', "cpu_op", "c10d::allreduce_", MAIN, MAIN, t, US);
+        add_row(&b, 'X', "user_annotation", "gloo:all_reduce", MAIN, 9, begin + 300 * US, 299 * US);
+    }
+    return close_builder(&b);
+}
+
+/* Of 20, 106 and 18 us between two all-reduces 20 are usual: the first of the longest stretches takes the difference, and what it can not take the
+ * others do, in their order. */
+static void test_stretches_on_hosts(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    static const int64_t us[3][3] = {{8, 6, 4}, {40, 35, 29}, {6, 6, 4}},
+                         repaired[3][N] = {{1, 8, 6, 5}, {0, 0, 0, 20}, {1, 8, 6, 5}};
+    job j = {.n = 3, .rank_of = {10, 11, 12}};
+    rs_reference found;
+    for (int r = 0; r < 3; r++) j.ranks[r] = make_on_host(us[r]);
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
+    for (size_t r = 0; r < 3; r++) {
+        const rs_skeleton *s = j.ranks[r];
+        size_t n = 0;
+        for (uint32_t i = 1; i < s->n; i++)
+            if (rs_skeleton_step_of(s, i) > 0 && !rs_skeleton_is_work(s, i)) {
+                const int64_t ns = found.repair.edge[j.e.edge_base[r] + rs_skeleton_first(s, i)];
+                assert_int_equal(ns, repaired[r][n++ % N] * US);
+            }
+        assert_int_equal(n, N * (STEPS - 1));
+    }
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graphs_of_threads),
         cmocka_unit_test(test_balanced_roles),
+        cmocka_unit_test(test_stretches_on_hosts),
         cmocka_unit_test(test_gaps_of_graphs),
         cmocka_unit_test(test_graphs_of_held_threads),
         cmocka_unit_test(test_assumed_contention),
