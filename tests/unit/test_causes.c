@@ -15,6 +15,15 @@ typedef struct answer {
     int64_t length, gpu, launch, host; /* of the path: GPU work and its gaps; launches; the rest */
 } answer;
 
+/* By target, then source; each once, whatever tells it. */
+static void check_order(const rs_sync_edges *sync)
+{
+    for (size_t i = 1; i < sync->n; i++) {
+        const rs_sync_edge *a = &sync->items[i - 1], *b = &sync->items[i];
+        assert_true(a->target < b->target || (a->target == b->target && a->source < b->source));
+    }
+}
+
 static answer ask(builder *b, const char *annotation, int64_t first, int64_t last)
 {
     rs_trace t;
@@ -24,6 +33,7 @@ static answer ask(builder *b, const char *annotation, int64_t first, int64_t las
     rs_path_window window = {.annotation = annotation, .first = first, .last = last};
     rs_trace_init(&t, b->e, NULL, b->e->n);
     assert_int_equal(rs_sync_find(&t, &policy, &sync, NULL), RS_OK);
+    check_order(&sync);
     assert_int_equal(rs_path_build_own(&t, &policy, &window, &sync, &a.part, NULL), RS_OK);
     const rs_path_graph *g = a.part.graph;
     for (size_t i = 0; g && i < g->n_path; i++) {
@@ -351,6 +361,7 @@ static size_t count_waits(builder *b, rs_sync_kind kind, int64_t *ahead)
     size_t n = 0;
     rs_trace_init(&t, b->e, NULL, b->e->n);
     assert_int_equal(rs_sync_find(&t, &policy, &sync, NULL), RS_OK);
+    check_order(&sync);
     for (size_t i = 0; i < sync.n; i++) n += sync.items[i].kind == kind;
     *ahead = sync.ahead;
     rs_sync_clear(&sync);
@@ -358,7 +369,7 @@ static size_t count_waits(builder *b, rs_sync_kind kind, int64_t *ahead)
     return n;
 }
 
-/* n times: a kernel on stream 7, an event behind it, stream 20 waits for the event, a kernel there. Nothing tells the
+/* n times: a kernel on stream 7, an event behind it, stream 20 waits for the event, of three and more once more, a kernel there. Nothing tells the
  * streams of the calls, and the second kernel starts long after the first has ended; the last one, if early, before. */
 static builder add_waits(int64_t n, bool early)
 {
@@ -369,6 +380,7 @@ static builder add_waits(int64_t n, bool early)
         add_kernel(&b, "compute", 0, 7, at + 5 * US, end - at, 10 * i);
         add_launch(&b, "cudaEventRecord", at + 4 * US, US, 10 * i + 1);
         add_launch(&b, "cudaStreamWaitEvent", at + 6 * US, US, 10 * i + 2);
+        if (n > 2) add_launch(&b, "cudaStreamWaitEvent", at + 8 * US, US, 10 * i + 4);
         add_launch(&b, "cudaLaunchKernel", at + 100 * US, 3 * US, 10 * i + 3);
         add_kernel(&b, "reduce", 0, 20, at + 105 * US, 20 * US, 10 * i + 3);
     }

@@ -172,7 +172,7 @@ static rs_skeleton *make_trained(void)
     return make_trained_by(2, false);
 }
 
-#define MOST_RANKS 4
+#define MOST_RANKS 6
 
 typedef struct job {
     const rs_skeleton *ranks[MOST_RANKS];
@@ -1729,7 +1729,7 @@ static void check_hosts(bool uneven)
 /* What each kind of fault finds is the same with the memory that it takes, and nothing with less: out of memory is said. */
 static void check_finders(job *j, size_t *n_found)
 {
-    static const char *const hosts[MOST_RANKS] = {"a", "a", "b", "b"};
+    static const char *const hosts[MOST_RANKS] = {"a", "a", "b", "b", "c", "c"};
     rs_reference found;
     for (uint64_t k = 1;; k++) {
         rs_test_fail_allocation(k);
@@ -2276,9 +2276,9 @@ static const rs_skeleton *make_stage(const char *name, int64_t forward, int64_t 
 static void test_balanced_roles(void **state)
 {
     (void)state;
-    static const int64_t us[MOST_RANKS][2] = {{200, 300}, {400, 600}, {100, 1100}, {340, 500}};
-    static const size_t role_of[MOST_RANKS] = {0, 1, 0, 1};
-    job j = {.n = MOST_RANKS, .rank_of = {10, 11, 12, 13}};
+    static const int64_t us[4][2] = {{200, 300}, {400, 600}, {100, 1100}, {340, 500}};
+    static const size_t role_of[4] = {0, 1, 0, 1};
+    job j = {.n = 4, .rank_of = {10, 11, 12, 13}};
     rs_reference found;
     double before[2][2] = {{0}}, after[2][2] = {{0}}, steps[2] = {0};
     for (size_t r = 0; r < j.n; r++)
@@ -2361,11 +2361,65 @@ static void test_stretches_on_hosts(void **state)
     close_job(&j);
 }
 
+/* Steps of a rank of a pipeline of two stages of three ranks: computation, and a message to the rank that follows or from the one before. */
+static const rs_skeleton *make_passed(int64_t rank, int64_t us)
+{
+    const bool second = rank >= 3;
+    builder b = builder_create();
+    for (int64_t step = 0; step < STEPS; step++) {
+        char name[24];
+        const int64_t t = step * 2000 * US, c = step * 10 + 1;
+        snprintf(name, sizeof name, "ProfilerStep#%d", (int)step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 1990 * US);
+        for (int k = 0; k < 2; k++) add_call(&b, "cudaLaunchKernel", MAIN, t + (5 + 10 * k) * US, c + k);
+        add_kernel(&b, "gemm", 0, 7, t + (second ? 500 : 50) * US, us * US, c);
+        add_kernel(&b, "ncclDevKernel_SendRecv", 0, 20, t + (second ? 40 : 400) * US,
+                   (second ? 440 : 80) * US, c + 1);
+        add_text(&b, RS_COL_COLLECTIVE, second ? "recv" : "send");
+        add_text(&b, RS_COL_GROUP_NAME, "pp");
+        add_arg(&b, RS_COL_GROUP_SIZE, 2);
+        add_arg(&b, RS_COL_SEQ, step + 1);
+        add_arg(&b, RS_COL_SRC_RANK, rank % 3);
+        add_arg(&b, RS_COL_DST_RANK, rank % 3 + 3);
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 30 * US, 1500 * US);
+    }
+    b.e->info.rank = rank;
+    return close_builder(&b);
+}
+
+/* Of the ranks of a stage the middle one counts: 110 and 220 us. */
+static void test_uneven_stages(void **state)
+{
+    (void)state;
+    static const rs_fault_kind fault = {.id = "pipeline_imbalance"};
+    static const int64_t us[] = {110, 100, 130, 260, 200, 220};
+    job j = {.n = 6, .rank_of = {0, 1, 2, 3, 4, 5}};
+    rs_reference found;
+    rs_candidates out = {0};
+    const char *lacks = NULL;
+    for (int r = 0; r < 6; r++) j.ranks[r] = make_passed(r, us[r]);
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, true, &found, NULL), RS_OK);
+    const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[MOST_RANKS]){NULL}};
+    assert_int_equal(rs_find_pipeline_imbalance(&judged, &fault, &out, &lacks, NULL), RS_OK);
+    assert_null(lacks);
+    assert_int_equal(out.n, 1);
+    const rs_candidate *c = &out.items[0];
+    assert_int_equal(c->culprits[0].number, 1);
+    assert_int_equal(c->culprits[0].n_ranks, 3);
+    for (int64_t k = 0; k < 3; k++) assert_int_equal(c->culprits[0].ranks[k], 3 + k);
+    assert_true(fabs(c->facts.times - 220.0 / 165) < 1e-9 && fabs(c->excess - 55) < 1e-9);
+    rs_candidates_clear(&out);
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graphs_of_threads),
         cmocka_unit_test(test_balanced_roles),
+        cmocka_unit_test(test_uneven_stages),
         cmocka_unit_test(test_stretches_on_hosts),
         cmocka_unit_test(test_gaps_of_graphs),
         cmocka_unit_test(test_graphs_of_held_threads),
