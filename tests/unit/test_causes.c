@@ -15,7 +15,7 @@ typedef struct answer {
     int64_t length, gpu, launch, host; /* of the path: GPU work and its gaps; launches; the rest */
 } answer;
 
-/* By target, then source; each once, whatever tells it. */
+/* By target, then source; each once. */
 static void check_order(const rs_sync_edges *sync)
 {
     for (size_t i = 1; i < sync->n; i++) {
@@ -369,7 +369,7 @@ static size_t count_waits(builder *b, rs_sync_kind kind, int64_t *ahead)
     return n;
 }
 
-/* n times: a kernel on stream 7, an event behind it, stream 20 waits for the event, of three and more once more, a kernel there. Nothing tells the
+/* n times: a kernel on stream 7, an event after it, stream 20 waits for the event, of three and more twice, a kernel there. Nothing tells the
  * streams of the calls, and the second kernel starts long after the first has ended; the last one, if early, before. */
 static builder add_waits(int64_t n, bool early)
 {
