@@ -7,6 +7,7 @@
 #include "base/try.h"
 #include "report/data.h"
 #include "report/section.h"
+#include "table/cells.h"
 
 #define LAYERS "120" /* stretches of the picture over time */
 #define STACKS "400"
@@ -65,17 +66,9 @@ static rs_status ask(const rs_report_settings *settings, const char *ranks, give
     return status;
 }
 
-static size_t column_of(const rs_table *t, const char *name)
-{
-    const rs_table_spec *spec = rs_table_get_spec(t);
-    size_t i = 0;
-    while (strcmp(spec->columns[i].name, name) != 0) i++;
-    return i;
-}
-
 static size_t fullest_device(const rs_table *ranks)
 {
-    size_t peak = column_of(ranks, "peak_active_bytes"), best = 0;
+    size_t peak = rs_table_column_of(ranks, "peak_active_bytes"), best = 0;
     for (size_t i = 1; i < rs_table_n_rows(ranks); i++)
         if (rs_table_int(ranks, i, peak) > rs_table_int(ranks, best, peak)) best = i;
     return best;
@@ -97,7 +90,7 @@ static rs_status keep_row(rs_table *to, const rs_table *from, size_t row, rs_err
 /* Of rows [from, to): those with the most and the least active and the most reserved bytes, in order. */
 static rs_status keep_extremes(rs_table *kept, const rs_table *t, size_t from, size_t to, rs_error *err)
 {
-    size_t active = column_of(t, "active_bytes"), reserved = column_of(t, "reserved_bytes");
+    size_t active = rs_table_column_of(t, "active_bytes"), reserved = rs_table_column_of(t, "reserved_bytes");
     size_t most = from, least = from, largest = from;
     for (size_t i = from; i < to; i++) {
         if (rs_table_int(t, i, active) > rs_table_int(t, most, active)) most = i;

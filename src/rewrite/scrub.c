@@ -47,8 +47,7 @@ static void counts_clear(rs_scrub_counts *c)
 
 void rs_scrub_clear(rs_scrub *s)
 {
-    for (size_t i = 0; s->replaced && i < s->seen.n && i < s->replaced_capacity; i++)
-        rs_free(s->replaced[i].text);
+    for (size_t i = 0; i < s->seen.n && i < s->replaced_capacity; i++) rs_free(s->replaced[i].text);
     rs_free(s->replaced);
     rs_strings_clear(&s->seen);
     rs_strings_clear(&s->public_words);

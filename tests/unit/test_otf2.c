@@ -246,6 +246,9 @@ TEST(test_archive)
     expect_number(e, "gemm \"x\"\n", 1, RS_COL_STREAM, 0);
     expect(e, "Memcpy (get)", 1, RS_KIND_MEMCPY, 2200, 200);
     expect_number(e, "Memcpy (get)", 1, RS_COL_BYTES, 640);
+    static const char *const advised[] = {"GPU work", "host operators", "steps", "rank"};
+    for (size_t i = 0; i < sizeof advised / sizeof *advised; i++)
+        assert_non_null(rs_format_remedy(e, advised[i]));
     rs_events_free(e);
 }
 

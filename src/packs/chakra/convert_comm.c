@@ -24,12 +24,13 @@ static void fold(const char *name, char out[NAME_MAX_FOLDED])
     out[n] = '\0';
 }
 
-/* Longer words first: "reduce" is in "allreduce". */
+/* Longer words first: "reduce" is in "allreduce"; vLLM's cross_device_reduce is one. */
 static const struct {
     const char *word;
     int type;
 } operations[] = {
     {"allreduce", RS__ET__COLLECTIVE_TYPE__ALL_REDUCE},
+    {"crossdevicereduce", RS__ET__COLLECTIVE_TYPE__ALL_REDUCE},
     {"alltoall", RS__ET__COLLECTIVE_TYPE__ALL_TO_ALL},
     {"all2all", RS__ET__COLLECTIVE_TYPE__ALL_TO_ALL},
     {"allgather", RS__ET__COLLECTIVE_TYPE__ALL_GATHER},

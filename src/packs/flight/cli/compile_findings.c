@@ -1,5 +1,4 @@
 /* The logs of torch.compile below the folders of a hang, compared by the analysis `compile`. */
-#define _DEFAULT_SOURCE
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/text.h"
 #include "base/try.h"
 #include "flight/cli/flight.h"
+#include "table/cells.h"
 
 #define MARK "dedicated_log_torch_trace"
 #define DEEP 4
@@ -31,21 +31,12 @@ static rs_status find_logs(const char *folder, int depth, rs_flight_compiled *ou
                 rs_free(copy);
                 status = rs_fail_nomem(err, folder);
             }
-        } else if (depth < DEEP && (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) &&
-                   stat(path.s, &info) == 0 && S_ISDIR(info.st_mode)) {
+        } else if (depth < DEEP && lstat(path.s, &info) == 0 && S_ISDIR(info.st_mode)) {
             status = find_logs(path.s, depth + 1, out, err);
         }
     }
     closedir(d);
     return status;
-}
-
-static size_t column_of(const rs_table *table, const char *name)
-{
-    const rs_table_spec *spec = rs_table_get_spec(table);
-    size_t i = 0;
-    while (i + 1 < spec->n_columns && strcmp(spec->columns[i].name, name) != 0) i++;
-    return i;
 }
 
 /* The file of a rank, by its name; the first where none has it. */
@@ -60,7 +51,8 @@ static const char *log_of(const rs_flight_compiled *c, int64_t rank)
 
 static rs_status take(const rs_table *findings, rs_flight_compiled *out, rs_error *err)
 {
-    size_t rank = column_of(findings, "rank"), text = column_of(findings, "finding"), length;
+    size_t rank = rs_table_column_of(findings, "rank"), text = rs_table_column_of(findings, "finding"),
+           length;
     size_t n = rs_table_n_rows(findings);
     out->items = rs_calloc(n + 1, sizeof *out->items);
     if (!out->items) return rs_fail_nomem(err, "the compile logs");
