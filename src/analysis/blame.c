@@ -364,21 +364,16 @@ static rs_status put_path(blamer *b, const char *which, rs_result *result, rs_er
 
 /* ---- all waits ----------------------------------------------------------------------------------------- */
 
-/* Replays the engine's weights with all work the mean over ranks in each step. *n_changed 0: there are no steps, and
- * nothing is replayed. */
-static rs_status replay_balanced(const blamer *b, rs_weights *w, rs_times *t, size_t *n_changed,
-                                 rs_error *err)
+/* Makes all work of the engine's weights the mean over ranks in each step. */
+static rs_status balance(const blamer *b, rs_weights *w, size_t *n_changed, rs_error *err)
 {
     const rs_engine *e = b->x.f.e;
     RS_SCOPED(rs_roles_clear) rs_roles roles = {0};
     RS_SCOPED(rs_what_if_clear) rs_what_if q = {0};
-    *n_changed = 0;
-    rs_status status = rs_roles_find(e->ranks, e->n_ranks, &roles, err);
-    if (status == RS_OK) status = rs_what_if_parse("balanced", &q, err);
-    if (status == RS_OK) status = rs_weights_spread_work(e, w, err);
-    if (status == RS_OK) status = rs_what_if_apply(&q, e, &roles, b->rank_of, w, n_changed, err);
-    if (status == RS_OK && *n_changed) status = rs_engine_replay_again(e, w, t, err);
-    return status;
+    RS_TRY(rs_roles_find(e->ranks, e->n_ranks, &roles, err));
+    RS_TRY(rs_what_if_parse("balanced", &q, err));
+    RS_TRY(rs_weights_spread_work(e, w, err));
+    return rs_what_if_apply(&q, e, &roles, b->rank_of, w, n_changed, err);
 }
 
 /* The waiting of one kind in the replay at hand, of the ranks asked for. */
@@ -396,12 +391,15 @@ static rs_status sum_waits(const blamer *b, rs_wait_kind kind, int64_t of, int64
     return RS_OK;
 }
 
-/* The waiting that is left then. RS_NO_TIME: not known. The recorded weights and times are overwritten. */
+/* The waiting that is left then. RS_NO_TIME: not known, as there are no steps. The recorded weights and times are overwritten: those
+ * are large, and roles and times are never there together. */
 static rs_status wait_balanced(blamer *b, bool wanted[RS_N_WAITS], int64_t of, rs_weights *w, rs_times *t,
                                rs_error *err)
 {
-    size_t n_changed;
-    rs_status status = replay_balanced(b, w, t, &n_changed, err);
+    size_t n_changed = 0;
+    rs_times_clear(t);
+    rs_status status = balance(b, w, &n_changed, err);
+    if (status == RS_OK && n_changed) status = rs_engine_replay(b->x.f.e, w, t, err);
     for (unsigned kind = 0; status == RS_OK && kind < RS_N_WAITS; kind++) {
         b->totals[kind].balanced = b->totals[kind].avoidable = RS_NO_TIME;
         if (!wanted[kind] || !n_changed) continue;

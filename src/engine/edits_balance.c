@@ -38,10 +38,28 @@ static const rs_instance *instance_of(const evener *v, size_t key)
     return rs_role_instance(v->x->roles, v->role, v->keys[key].value);
 }
 
-static int64_t *work_at(const evener *v, size_t key, uint32_t place)
+static uint32_t node_at(const evener *v, size_t key, uint32_t place)
 {
     const rs_instance *in = instance_of(v, key);
-    return &v->x->w->work[v->x->e->node_base[in->rank] + rs_instance_node(v->x->roles, in, place)];
+    return v->x->e->node_base[in->rank] + rs_instance_node(v->x->roles, in, place);
+}
+
+static int64_t work_at(const evener *v, size_t key, uint32_t place)
+{
+    const uint32_t node = node_at(v, key, place);
+    return v->x->w->work ? v->x->w->work[node] : rs_near_at(&v->x->w->own_work, node);
+}
+
+static void change_work(evener *v, size_t key, uint32_t place, int64_t to)
+{
+    rs_weights *w = v->x->w;
+    const uint32_t node = node_at(v, key, place);
+    if (w->work) {
+        rs_edit_change(v->x, &w->work[node], to);
+    } else {
+        if (!rs_near_put(&w->own_work, node, to)) w->lost = true;
+        v->x->n_changed++;
+    }
 }
 
 /* What is done with one place of one step: of the keys [from, to), whose values are known. */
@@ -57,7 +75,7 @@ static void each_place(evener *v, place_fn act)
             for (size_t k = i; plain && k < next; k++) {
                 const rs_instance *in = instance_of(v, k);
                 plain = rs_edit_is_plain_work(v->x, in->rank, rs_instance_node(v->x->roles, in, p));
-                v->values[k - i] = *work_at(v, k, p);
+                v->values[k - i] = work_at(v, k, p);
             }
             if (plain) act(v, i, next, p);
         }
@@ -70,7 +88,7 @@ static void take_median(evener *v, size_t from, size_t to, uint32_t place)
     const int64_t median = rs_select_number(v->values, to - from, (to - from - 1) / 2);
     for (size_t k = from; k < to; k++)
         if (v->mended < 0 || v->x->rank_of[instance_of(v, k)->rank] == v->mended)
-            rs_edit_change(v->x, work_at(v, k, place), median);
+            change_work(v, k, place, median);
 }
 
 /* ---- even load ----------------------------------------------------------------------------------------- */
@@ -201,8 +219,8 @@ static void take_load(evener *v, size_t from, size_t to, uint32_t place)
     const double mean = mean_of(v, to - from);
     for (size_t k = from; k < to; k++) {
         const double load = *lasting_at(v, k, place) * v->moving[moving_at(v, k, place)];
-        rs_edit_change(v->x, work_at(v, k, place),
-                       rs_edit_ns(mean > 0 && load > LEAST_LOAD ? (double)v->values[k - from] / load : mean));
+        change_work(v, k, place,
+                    rs_edit_ns(mean > 0 && load > LEAST_LOAD ? (double)v->values[k - from] / load : mean));
     }
 }
 

@@ -20,6 +20,7 @@
 #pragma once
 
 #include "base/memory.h"
+#include "base/near.h"
 #include "clock/collective_clocks.h"
 #include "engine/skeleton.h"
 
@@ -143,11 +144,13 @@ typedef struct rs_weights {
     int64_t *work; /* by node: its duration; of one that meets others, what it stays beyond the transfer */
     int64_t *edge; /* by edge: least ns from source to target, or RS_NO_EDGE. May be negative */
     int64_t *transfer; /* by meeting */
-    /* Of a lean engine work and edge are NULL: they are as the skeletons have them, by this rule. */
+    /* Of a lean engine work and edge are NULL: they are as the skeletons have them, by this rule. Work that was spread out is in own_work,
+     * which the question `balanced` alone changes. */
     rs_edges_used edges;
     bool constant;
     int fold;
     int64_t *beyond;      /* by member, then: what it stays beyond the transfer */
+    rs_near own_work;     /* by node: all-zero where it was not spread out */
     rs_extra_edge *extra; /* by node; NULL: none. Not copied by rs_weights_copy */
     size_t n_extra, extra_capacity;
     uint8_t *has_extra; /* by node; NULL: nothing is added */
@@ -166,11 +169,12 @@ rs_status rs_weights_recorded(const rs_engine *engine, rs_edges_used edges, rs_w
  * transfers as recorded. fold: learned without the steps of that fold; -1: from everything. */
 rs_status rs_weights_constant(const rs_engine *engine, rs_edges_used edges, int fold, rs_weights *out,
                               rs_error *err);
+/* Not of a lean engine's, as rs_weights_recopy. */
 rs_status rs_weights_copy(const rs_engine *engine, const rs_weights *from, rs_weights *out, rs_error *err);
 /* Only work is copied: edges and transfers stay those of from, which must live as long; nothing may change them. */
 rs_status rs_weights_copy_work(const rs_engine *engine, const rs_weights *from, rs_weights *out,
                                rs_error *err);
-/* Makes the column `work` of a lean engine's weights, so that it can be changed. */
+/* Makes the column `own_work` of a lean engine's weights, so that it can be changed. */
 rs_status rs_weights_spread_work(const rs_engine *engine, rs_weights *weights, rs_error *err);
 void rs_weights_clear(rs_weights *weights);
 /* The same into weights that were made before, of this engine: large blocks are not given back and taken anew.
@@ -200,12 +204,13 @@ typedef struct rs_far_cause {
 } rs_far_cause;
 
 typedef struct rs_times {
-    int64_t *start; /* by node, ns on the aligned clock */
-    int64_t *end;   /* the same; NULL of a lean engine: ask rs_times_end */
+    int64_t *start,
+        *end; /* by node, ns on the aligned clock; NULL of a lean engine: ask rs_times_start, rs_times_end */
+    rs_near own_start; /* of a lean engine, by node */
     /* of a lean engine an end is its start and what the work takes, but for what meets others */
     const rs_engine *engine;
-    const int64_t *work; /* of the weights, which must live as long; NULL: as recorded */
-    int64_t *met;        /* by member */
+    const rs_near *own_work; /* of the weights, which must live as long; NULL: as recorded */
+    int64_t *met;            /* by member */
     /* by node: the edge that its start waited for last; RS_NO_CAUSE: none. See rs_times_cause. NULL of a lean engine: */
     uint32_t *cause;
     uint8_t *choice;   /* by node: which of its edges that is */
@@ -280,9 +285,13 @@ static inline int64_t rs_times_end(const rs_times *t, uint32_t node)
 {
     return t->end ? t->end[node] : rs_times_find_end(t, node);
 }
+static inline int64_t rs_times_start(const rs_times *t, uint32_t node)
+{
+    return t->start ? t->start[node] : rs_near_at(&t->own_start, node);
+}
 static inline int64_t rs_moment_time(const rs_times *t, uint32_t moment)
 {
-    return moment & 1 ? rs_times_end(t, moment >> 1) : t->start[moment >> 1];
+    return moment & 1 ? rs_times_end(t, moment >> 1) : rs_times_start(t, moment >> 1);
 }
 /* The recorded time of a node's start on the aligned clock. */
 static inline int64_t rs_engine_recorded(const rs_engine *e, size_t rank, uint32_t local)

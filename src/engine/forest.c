@@ -110,7 +110,7 @@ static bool find_communication(const rs_forest *f, uint32_t rank, waits *w)
     for (uint32_t node = e->node_base[rank]; node < e->node_base[rank + 1]; node++) {
         if (!(e->kind[node] & RS_ENGINE_MEETS)) continue;
         uint32_t last = e->members[f->t->last[e->meeting_of[rs_engine_member(e, node)]]];
-        if (last != node && !add(f, w, rank, node, last << 1, f->t->start[node])) return false;
+        if (last != node && !add(f, w, rank, node, last << 1, rs_times_start(f->t, node))) return false;
     }
     return true;
 }
@@ -124,7 +124,7 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
     RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n = 0;
     for (uint32_t i = 0; keys && i < s->n; i++)
-        if (f->e->kind[base + i] & RS_ENGINE_WORK) keys[n++] = (rs_keyed){f->t->start[base + i], i};
+        if (f->e->kind[base + i] & RS_ENGINE_WORK) keys[n++] = (rs_keyed){rs_times_start(f->t, base + i), i};
     bool ok = keys && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++)
         keys[i].key = s->lanes[rs_skeleton_at(s, keys[i].value)->lane].device;

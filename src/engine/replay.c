@@ -17,6 +17,7 @@ void rs_weights_clear(rs_weights *w)
 {
     if (w->borrows) w->edge = w->transfer = NULL;
     rs_free_all(w->work, w->edge, w->transfer, w->beyond, w->extra, w->has_extra, w->changes);
+    rs_near_clear(&w->own_work);
     *w = (rs_weights){0};
 }
 
@@ -71,21 +72,16 @@ static void forget_changes(rs_weights *w)
 void rs_weights_recopy(const rs_engine *e, const rs_weights *from, rs_weights *out)
 {
     forget_changes(out);
-    if (out->work) memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
-    if (out->edge) memcpy(out->edge, from->edge, e->n_edges * sizeof *out->edge);
-    if (out->beyond) memcpy(out->beyond, from->beyond, e->n_members * sizeof *out->beyond);
+    memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
+    memcpy(out->edge, from->edge, e->n_edges * sizeof *out->edge);
     memcpy(out->transfer, from->transfer, e->n_meetings * sizeof *out->transfer);
 }
 
 rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
 {
     RS_TRY(make_weights(e, from->edges, from->constant, from->fold, out, err));
-    rs_status status = from->work ? rs_weights_spread_work(e, out, err) : RS_OK;
-    if (status == RS_OK)
-        rs_weights_recopy(e, from, out);
-    else
-        rs_weights_clear(out);
-    return status;
+    rs_weights_recopy(e, from, out);
+    return RS_OK;
 }
 
 rs_status rs_weights_copy_work(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
@@ -128,8 +124,10 @@ bool rs_weights_sort_extra(rs_weights *w)
     return true;
 }
 
-static void set_transfers(const rs_engine *e, rs_weights *out)
+/* False: memory ran out. */
+static bool set_transfers(const rs_engine *e, rs_weights *out)
 {
+    bool ok = true;
     for (size_t k = 0; k < e->n_meetings; k++) {
         const rs_meeting *m = &e->meetings[k];
         int64_t last = INT64_MIN;
@@ -150,8 +148,10 @@ static void set_transfers(const rs_engine *e, rs_weights *out)
                 e->kind[node] & RS_ENGINE_LOOSE ? 0 : rs_sub_sat(rs_sub_sat(end, last), m->transfer);
             if (out->beyond) out->beyond[i] = beyond;
             if (out->work) out->work[node] = beyond;
+            if (out->own_work.since) ok &= rs_near_put(&out->own_work, node, beyond);
         }
     }
+    return ok;
 }
 
 static void set_work(const rs_engine *e, rs_weights *out)
@@ -363,11 +363,13 @@ void rs_weights_refill(const rs_engine *e, rs_edges_used edges, bool constant, r
 
 rs_status rs_weights_spread_work(const rs_engine *e, rs_weights *w, rs_error *err)
 {
-    if (w->work) return RS_OK;
-    w->work = rs_malloc((e->n_nodes + 1) * sizeof *w->work);
-    if (!w->work) return rs_fail_nomem(err, "weights");
-    set_work(e, w);
-    return RS_OK;
+    bool ok = rs_near_make(&w->own_work, e->n_nodes);
+    for (size_t r = 0; ok && r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        for (uint32_t i = 0; ok && i < s->n; i++)
+            ok = rs_near_put(&w->own_work, e->node_base[r] + i, rs_skeleton_duration(s, i));
+    }
+    return ok && set_transfers(e, w) ? RS_OK : rs_fail_nomem(err, "weights");
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------------ */
@@ -375,6 +377,7 @@ rs_status rs_weights_spread_work(const rs_engine *e, rs_weights *w, rs_error *er
 void rs_times_clear(rs_times *t)
 {
     rs_free_all(t->start, t->end, t->met, t->cause, t->choice, t->far, t->last);
+    rs_near_clear(&t->own_start);
     *t = (rs_times){0};
 }
 
@@ -383,7 +386,8 @@ static inline int64_t end_within(const rs_times *t, const rs_skeleton *s, uint32
     const rs_engine *e = t->engine;
     uint32_t node = base + local;
     if (e->kind[node] & RS_ENGINE_MEETS) return t->met[rs_engine_member(e, node)];
-    return rs_add_sat(t->start[node], t->work ? t->work[node] : rs_skeleton_duration(s, local));
+    return rs_add_sat(rs_near_at(&t->own_start, node),
+                      t->own_work ? rs_near_at(t->own_work, node) : rs_skeleton_duration(s, local));
 }
 
 int64_t rs_times_lean_end(const rs_engine *e, const rs_times *t, size_t rank, uint32_t local)
@@ -405,22 +409,29 @@ typedef struct pass {
     uint32_t *missing; /* by meeting */
 } pass;
 
-static void come(const pass *p, uint32_t node)
+/* What a member of a meeting stays beyond the transfer. */
+static int64_t beyond_of(const rs_weights *w, uint32_t node, uint32_t member)
+{
+    if (w->work) return w->work[node];
+    return w->own_work.since ? rs_near_at(&w->own_work, node) : w->beyond[member];
+}
+
+static void come(const pass *p, uint32_t node, int64_t start)
 {
     const rs_engine *e = p->e;
     rs_times *t = p->t;
     uint32_t member = (uint32_t)rs_engine_member(e, node), k = e->meeting_of[member];
     const rs_meeting *m = &e->meetings[k];
-    uint32_t last = t->last[k];
-    bool later = last == RS_NO_CAUSE || t->start[node] > t->start[e->members[last]] ||
-                 (t->start[node] == t->start[e->members[last]] && member < last);
+    const uint32_t last = t->last[k];
+    const int64_t latest = last == RS_NO_CAUSE ? INT64_MIN : rs_times_start(t, e->members[last]);
+    const bool later = last == RS_NO_CAUSE || start > latest || (start == latest && member < last);
     if (later) t->last[k] = member;
     if (--p->missing[k]) return;
-    int64_t over = rs_add_sat(t->start[e->members[t->last[k]]], p->w->transfer[k]);
+    int64_t over = rs_add_sat(later ? start : latest, p->w->transfer[k]);
     for (uint32_t i = m->first; i < m->first + m->n; i++)
         if (e->kind[e->members[i]] & RS_ENGINE_MEETS)
             *(t->end ? &t->end[e->members[i]] : &t->met[i]) =
-                rs_add_sat(over, p->w->work ? p->w->work[e->members[i]] : p->w->beyond[i]);
+                rs_add_sat(over, beyond_of(p->w, e->members[i], i));
 }
 
 /* When a node starts, and which edge says so; RS_NO_CAUSE: none yet. */
@@ -439,8 +450,8 @@ static reached follow_added(const pass *p, uint32_t node, reached r)
         int64_t ns = p->w->edge ? p->w->edge[edge] : added_by_rule(&p->rule, i);
         if (ns == RS_NO_EDGE) continue;
         int64_t at = rs_add_sat(rs_times_end(p->t, e->added[i].source), ns);
-        if (e->added[i].occupied && at < p->t->start[e->added[i].source])
-            at = p->t->start[e->added[i].source];
+        if (e->added[i].occupied && at < rs_times_start(p->t, e->added[i].source))
+            at = rs_times_start(p->t, e->added[i].source);
         if (r.cause != RS_NO_CAUSE && (e->added[i].binds ? at < r.start : at <= r.start)) continue;
         r = (reached){at, edge};
     }
@@ -498,19 +509,20 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
         start_of[local] = r.start;
         cause_of[local] = r.cause;
         if (!(kind & RS_ENGINE_MEETS)) end_of[local] = rs_add_sat(r.start, work[local]);
-        if (kind & RS_ENGINE_COMES) come(p, base + local);
+        if (kind & RS_ENGINE_COMES) come(p, base + local, r.start);
     }
 }
 
-/* The same of a lean engine: nothing but starts is kept, and what is packed is unpacked block by block. */
-static void run_lean_rank(const pass *p, const rs_order_run *run, const uint32_t *order, uint32_t from,
+/* The same of a lean engine: nothing but starts is kept, and what is packed is unpacked block by block. False: memory
+ * ran out. */
+static bool run_lean_rank(const pass *p, const rs_order_run *run, const uint32_t *order, uint32_t from,
                           rank_readers *readers)
 {
     const rs_engine *e = p->e;
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
     const uint8_t *kinds = e->kind + base, *has_extra = p->w->has_extra ? p->w->has_extra + base : NULL;
-    int64_t *start_of = p->t->start + base;
+    rs_near *starts = &p->t->own_start;
     const choice rule = rule_within(&p->rule, s, readers);
     for (uint32_t i = 0; i < run->n; i++) {
         const uint32_t local = order ? order[i] : from + i;
@@ -522,16 +534,18 @@ static void run_lean_rank(const pass *p, const rs_order_run *run, const uint32_t
             const uint32_t source = source_of(&rule, s, k);
             const int64_t ns = by_rule(&rule, s, &to, k, source);
             if (ns == RS_NO_EDGE) continue;
-            const int64_t at =
-                rs_add_sat(source & 1 ? end_within(p->t, s, base, source >> 1) : start_of[source >> 1], ns);
+            const int64_t at = rs_add_sat(source & 1 ? end_within(p->t, s, base, source >> 1)
+                                                     : rs_near_at(starts, base + (source >> 1)),
+                                          ns);
             if (at > r.start || r.cause == RS_NO_CAUSE) r = (reached){at, edge_base + k};
         }
         if (r.cause == RS_NO_CAUSE || kinds[local] & RS_ENGINE_ADDED || (has_extra && has_extra[local]))
             r = follow_others(p, run->rank, local, r);
-        start_of[local] = r.start;
+        if (!rs_near_put(starts, base + local, r.start)) return false;
         rs_times_put_cause(p->t, run->rank, local, first, r.cause);
-        if (kinds[local] & RS_ENGINE_COMES) come(p, base + local);
+        if (kinds[local] & RS_ENGINE_COMES) come(p, base + local, r.start);
     }
+    return true;
 }
 
 rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
@@ -546,7 +560,8 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
         return rs_fail_nomem(err, "replay");
     }
     out->engine = e;
-    out->work = weights->work;
+    out->own_work = weights->own_work.since ? &weights->own_work : NULL;
+    if (e->lean) rs_near_empty(&out->own_start);
     for (size_t k = 0; k < e->n_meetings; k++) {
         p.missing[k] = e->meetings[k].n;
         out->last[k] = RS_NO_CAUSE;
@@ -557,30 +572,34 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
         readers[r].base.of = &e->ranks[r]->base;
     }
     size_t at = 0;
-    for (size_t i = 0; i < e->n_runs; at += e->runs[i++].n) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < e->n_runs; at += e->runs[i++].n) {
         const rs_order_run *run = &e->runs[i];
         const uint32_t *order = e->order ? e->order + at : NULL;
         if (weights->edge)
             run_rank(&p, run, order, done[run->rank]);
         else
-            run_lean_rank(&p, run, order, done[run->rank], &readers[run->rank]);
+            ok = run_lean_rank(&p, run, order, done[run->rank], &readers[run->rank]);
         done[run->rank] += run->n;
     }
     rs_free(p.missing);
-    return RS_OK;
+    return ok ? RS_OK : rs_fail_nomem(err, "replay");
 }
 
 rs_status rs_engine_replay(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
 {
-    *out = (rs_times){.start = rs_malloc((e->n_nodes + 1) * sizeof *out->start),
-                      .end = e->lean ? NULL : rs_malloc((e->n_nodes + 1) * sizeof *out->end),
-                      .met = e->lean ? rs_malloc((e->n_members + 1) * sizeof *out->met) : NULL,
-                      .cause = e->lean ? NULL : rs_malloc((e->n_nodes + 1) * sizeof *out->cause),
-                      .last = rs_malloc((e->n_meetings + 1) * sizeof *out->last)};
-    bool causes = e->lean ? rs_times_make_choices(e, out) : out->cause != NULL;
-    rs_status status = out->start && (e->lean ? out->met : out->end) && causes && out->last
-                           ? rs_engine_replay_again(e, weights, out, err)
-                           : rs_fail_nomem(err, "replay");
+    *out = (rs_times){.last = rs_malloc((e->n_meetings + 1) * sizeof *out->last)};
+    bool ok = out->last != NULL;
+    if (e->lean) {
+        out->met = rs_malloc((e->n_members + 1) * sizeof *out->met);
+        ok = ok && out->met && rs_near_make(&out->own_start, e->n_nodes) && rs_times_make_choices(e, out);
+    } else {
+        out->start = rs_malloc((e->n_nodes + 1) * sizeof *out->start);
+        out->end = rs_malloc((e->n_nodes + 1) * sizeof *out->end);
+        out->cause = rs_malloc((e->n_nodes + 1) * sizeof *out->cause);
+        ok = ok && out->start && out->end && out->cause;
+    }
+    rs_status status = ok ? rs_engine_replay_again(e, weights, out, err) : rs_fail_nomem(err, "replay");
     if (status != RS_OK) rs_times_clear(out);
     return status;
 }
@@ -594,7 +613,7 @@ size_t rs_engine_deviations(const rs_engine *e, const rs_times *t, int64_t *wors
     for (size_t r = 0; r < e->n_ranks; r++)
         for (uint32_t i = 0; i < e->ranks[r]->n; i++) {
             uint32_t node = e->node_base[r] + i;
-            int64_t start = rs_sub_sat(t->start[node], rs_engine_recorded(e, r, i));
+            int64_t start = rs_sub_sat(rs_times_start(t, node), rs_engine_recorded(e, r, i));
             int64_t end = rs_sub_sat(rs_sub_sat(rs_times_end(t, node), rs_engine_recorded(e, r, i)),
                                      rs_skeleton_duration(e->ranks[r], i));
             if (e->kind[node] & RS_ENGINE_LOOSE) end = 0;
@@ -616,7 +635,7 @@ static rs_link link_of_end(const rs_engine *e, const rs_times *t, uint32_t node,
                  .edge = RS_NO_CAUSE};
     if (e->kind[node] & RS_ENGINE_MEETS)
         l.from = e->members[t->last[e->meeting_of[rs_engine_member(e, node)]]] << 1;
-    l.ns = rs_sub_sat(rs_times_end(t, node), t->start[l.from >> 1]);
+    l.ns = rs_sub_sat(rs_times_end(t, node), rs_times_start(t, l.from >> 1));
     return l;
 }
 
@@ -647,7 +666,7 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
             l.from = a->source << 1;
             l.node = a->source;
             l.part = rs_skeleton_at(s, a->source - base)->part;
-            l.ns = rs_sub_sat(t->start[node], t->start[a->source]);
+            l.ns = rs_sub_sat(rs_times_start(t, node), rs_times_start(t, a->source));
             return l;
         }
         const choice rule = rule_of(e, w);

@@ -64,7 +64,7 @@ rs_status rs_engine_find_ahead(rs_engine *e, rs_error *err)
 int64_t rs_engine_first_mark(const rs_engine *e, const rs_times *t, size_t rank)
 {
     const rs_skeleton *s = e->ranks[rank];
-    if (!s->n_steps) return t->start[e->node_base[rank]];
+    if (!s->n_steps) return rs_times_start(t, e->node_base[rank]);
     return rs_add_sat(rs_times_end(t, e->node_base[rank] + s->steps[0].mark), s->steps[0].after);
 }
 
