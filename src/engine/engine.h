@@ -204,8 +204,8 @@ typedef struct rs_far_cause {
 } rs_far_cause;
 
 typedef struct rs_times {
-    int64_t *start,
-        *end; /* by node, ns on the aligned clock; NULL of a lean engine: ask rs_times_start, rs_times_end */
+    int64_t *start;    /* by node, ns on the aligned clock; NULL of a lean engine: ask rs_times_start */
+    int64_t *end;      /* the same: ask rs_times_end */
     rs_near own_start; /* of a lean engine, by node */
     /* of a lean engine an end is its start and what the work takes, but for what meets others */
     const rs_engine *engine;
