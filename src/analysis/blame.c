@@ -428,7 +428,7 @@ static wanted_chain chain_of(const rs_run *run)
     wanted_chain w = {.by_event = rs_options_is_set(o, "event"), .by_time = rs_options_is_set(o, "at")};
     w.any = w.by_event || w.by_time || rs_options_is_set(o, "instance");
     w.instance = rs_options_is_set(o, "instance") ? rs_options_int(o, "instance") : 0;
-    w.event = w.by_event ? rs_options_int(o, "event") : 0;
+    w.event = rs_options_int(o, "event");
     if (w.by_time) w.at = rs_add_sat(rs_int_near(rs_options_real(o, "at") * 1e3), run->origin);
     return w;
 }
