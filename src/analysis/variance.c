@@ -1,16 +1,11 @@
 /* variance: which kernels or operators vary though their work is equal, when the slowest ran, beside what. */
 #include <math.h>
-#include <string.h>
 
-#include "analysis/gate.h"
 #include "analysis/variance_rank.h"
 #include "base/interval.h"
-#include "base/order.h"
-#include "base/strings.h"
-#include "base/try.h"
 #include "perf/owner.h"
+#include "table/record.h"
 #include "text/numbers.h"
-#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "kernel|op", "kernel",
@@ -23,65 +18,83 @@ static const rs_option_spec options[] = {
      "exit 1 when a row meets the expression: 'cv > 0.5, above_median_us > 1000'"},
 };
 
-static const rs_column_spec columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("name", TEXT, NONE, "kernel, or operator", NULL),
-    RS_COLUMN("input_dims", TEXT, NONE, "shapes of the operator's inputs; unknown for kernels", "dims"),
-    RS_COLUMN("count", INT, COUNT, "runs", NULL),
-    RS_COLUMN("sum_us", TIME, US, "their GPU time", "sum"),
-    RS_COLUMN("above_median_us", TIME, US, "GPU time of the slower half beyond the median, added up",
-              "above median"),
-    RS_COLUMN("mean_us", REAL, US, "mean", "mean"),
-    RS_COLUMN("min_us", TIME, US, "fastest run", "min"),
-    RS_COLUMN("p50_us", REAL, US, "median", "p50"),
-    RS_COLUMN("p90_us", REAL, US, "nine of ten runs were no longer", "p90"),
-    RS_COLUMN("p99_us", REAL, US, "99 of 100 runs were no longer", "p99"),
-    RS_COLUMN("max_us", TIME, US, "slowest run", "max"),
-    RS_COLUMN("std_us", REAL, US, "standard deviation of a sample; unknown for one run", "std"),
-    RS_COLUMN("cv", REAL, RATIO, "coefficient of variation: std_us over mean_us", NULL),
-    RS_COLUMN("spread", REAL, RATIO, "max_us less min_us, over min_us", NULL),
-    RS_COLUMN("slowest_at_us", MOMENT, US, "when the slowest run started", "slowest at"),
-    RS_COLUMN("slowest_step", INT, ID, "step of the slowest run", "in step"),
-    RS_COLUMN("slowest_uid", INT, ID, "its position in traceEvents; of the operator with --by op", NULL),
-    RS_COLUMN("fastest_at_us", MOMENT, US, "when the fastest run started", "fastest at"),
-    RS_COLUMN("slowest_comm_us", TIME, US, "communication that ran with the slowest", "comm with it"),
-    RS_COLUMN("slowest_comm_pct", REAL, PERCENT, "slowest_comm_us of max_us", "comm %"),
-    RS_COLUMN("collectives", TEXT, NONE, "which communication that was, and how often", NULL),
-    RS_COLUMN("slowest_copies_us", TIME, US, "copies and memsets that ran with the slowest",
-              "copies with it"),
-    RS_COLUMN("overlapped", INT, COUNT, "runs with communication for more than half of their time", NULL),
-    RS_COLUMN("alone", INT, COUNT, "runs without communication", NULL),
-    RS_COLUMN("slowdown_when_overlapped", REAL, RATIO, "mean of the overlapped over the mean of those alone",
-              "slowdown"),
-    RS_COLUMN("overlap_correlation", REAL, NONE,
-              "correlation of a run's time and the share of it with communication, -1 to 1", "correlation"),
-};
-static const rs_column_spec across_columns[] = {
-    RS_COLUMN("name", TEXT, NONE, "kernel, or operator", NULL),
-    RS_COLUMN("input_dims", TEXT, NONE, "shapes of the operator's inputs; unknown for kernels", "dims"),
-    RS_COLUMN("ranks", INT, COUNT, "ranks that ran it", NULL),
-    RS_COLUMN("median_us", REAL, US, "median over ranks of their medians", "median"),
-    RS_COLUMN("slowest_rank", INT, ID, "rank with the largest median", NULL),
-    RS_COLUMN("slowest_us", REAL, US, "its median", "slowest"),
-    RS_COLUMN("ratio", REAL, RATIO, "slowest_us over median_us", NULL),
-    RS_COLUMN("excess_us", REAL, US, "what the slowest rank's runs took more, all of them", "excess"),
-};
-static const rs_column_spec rank_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("names", INT, COUNT, "kernels or operators that other ranks ran, too", NULL),
-    RS_COLUMN("typical_us", REAL, US, "its runs of them at the rank's own medians", "own"),
-    RS_COLUMN("expected_us", REAL, US, "the same at the median over ranks of each", "expected"),
-    RS_COLUMN("ratio", REAL, RATIO, "typical_us over expected_us: how slow the rank's GPU is", NULL),
-};
-static const rs_table_spec own_table =
-    RS_TABLE("variance", "one row is one kernel, or operator with shapes, of one rank", columns);
-static const rs_table_spec across_table =
-    RS_TABLE("across", "one row is one kernel, or operator with shapes, on several ranks", across_columns);
-static const rs_table_spec rank_table =
-    RS_TABLE("ranks", "one row is one rank against the others at the same work", rank_columns);
-static const rs_table_spec *const tables[] = {&own_table, &across_table, &rank_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
-enum { OWN, ACROSS, RANKS };
+#define VARIANCE_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(TEXT_ID(rs_variance_row, name), "name", TEXT, NONE, "kernel, or operator", NULL)                    \
+    CELL(TEXT_ID(rs_variance_row, dims), "input_dims", TEXT, NONE,                                           \
+         "shapes of the operator's inputs; unknown for kernels", "dims")                                     \
+    CELL(OF(rs_variance_row, time.n), "count", INT, COUNT, "runs", NULL)                                     \
+    CELL(OF(rs_variance_row, time.sum), "sum_us", TIME, US, "their GPU time", "sum")                         \
+    CELL(OF(rs_variance_row, above), "above_median_us", TIME, US,                                            \
+         "GPU time of the slower half beyond the median, added up", "above median")                          \
+    CELL(MEAN(rs_variance_row, time), "mean_us", REAL, US, "mean", "mean")                                   \
+    CELL(OF(rs_variance_row, time.min), "min_us", TIME, US, "fastest run", "min")                            \
+    CELL(SET, "p50_us", REAL, US, "median", "p50")                                                           \
+    CELL(SET, "p90_us", REAL, US, "nine of ten runs were no longer", "p90")                                  \
+    CELL(SET, "p99_us", REAL, US, "99 of 100 runs were no longer", "p99")                                    \
+    CELL(OF(rs_variance_row, time.max), "max_us", TIME, US, "slowest run", "max")                            \
+    CELL(STD(rs_variance_row, time), "std_us", REAL, US,                                                     \
+         "standard deviation of a sample; unknown for one run", "std")                                       \
+    CELL(SET, "cv", REAL, RATIO, "coefficient of variation: std_us over mean_us", NULL)                      \
+    CELL(SET, "spread", REAL, RATIO, "max_us less min_us, over min_us", NULL)                                \
+    CELL(OF(rs_variance_row, slowest_at), "slowest_at_us", MOMENT, US, "when the slowest run started",       \
+         "slowest at")                                                                                       \
+    CELL(ID(rs_variance_row, slowest_step), "slowest_step", INT, ID, "step of the slowest run", "in step")   \
+    CELL(OF(rs_variance_row, slowest_row), "slowest_uid", INT, ID,                                           \
+         "its position in traceEvents; of the operator with --by op", NULL)                                  \
+    CELL(OF(rs_variance_row, fastest_at), "fastest_at_us", MOMENT, US, "when the fastest run started",       \
+         "fastest at")                                                                                       \
+    CELL(OF(rs_variance_row, slowest_beside_comm), "slowest_comm_us", TIME, US,                              \
+         "communication that ran with the slowest", "comm with it")                                          \
+    CELL(SET, "slowest_comm_pct", REAL, PERCENT, "slowest_comm_us of max_us", "comm %")                      \
+    CELL(TEXT_ID(rs_variance_row, collectives), "collectives", TEXT, NONE,                                   \
+         "which communication that was, and how often", NULL)                                                \
+    CELL(OF(rs_variance_row, slowest_beside_copies), "slowest_copies_us", TIME, US,                          \
+         "copies and memsets that ran with the slowest", "copies with it")                                   \
+    CELL(OF(rs_variance_row, n_beside), "overlapped", INT, COUNT,                                            \
+         "runs with communication for more than half of their time", NULL)                                   \
+    CELL(OF(rs_variance_row, n_alone), "alone", INT, COUNT, "runs without communication", NULL)              \
+    CELL(SET, "slowdown_when_overlapped", REAL, RATIO,                                                       \
+         "mean of the overlapped over the mean of those alone", "slowdown")                                  \
+    CELL(OF(rs_variance_row, correlation), "overlap_correlation", REAL, NONE,                                \
+         "correlation of a run's time and the share of it with communication, -1 to 1", "correlation")
+RS_RECORD(variance, VARIANCE_ROW);
+
+/* One name on all ranks that have it. */
+typedef struct across_row {
+    uint32_t name, dims;
+    bool has_dims;
+    int64_t n, slowest_rank;
+    double median, slowest, ratio, excess; /* us */
+} across_row;
+
+#define ACROSS_ROW(CELL)                                                                                     \
+    CELL(TEXT_ID(across_row, name), "name", TEXT, NONE, "kernel, or operator", NULL)                         \
+    CELL(TEXT_ID(across_row, dims), "input_dims", TEXT, NONE,                                                \
+         "shapes of the operator's inputs; unknown for kernels", "dims")                                     \
+    CELL(OF(across_row, n), "ranks", INT, COUNT, "ranks that ran it", NULL)                                  \
+    CELL(OF(across_row, median), "median_us", REAL, US, "median over ranks of their medians", "median")      \
+    CELL(OF(across_row, slowest_rank), "slowest_rank", INT, ID, "rank with the largest median", NULL)        \
+    CELL(OF(across_row, slowest), "slowest_us", REAL, US, "its median", "slowest")                           \
+    CELL(OF(across_row, ratio), "ratio", REAL, RATIO, "slowest_us over median_us", NULL)                     \
+    CELL(OF(across_row, excess), "excess_us", REAL, US,                                                      \
+         "what the slowest rank's runs took more, all of them", "excess")
+RS_RECORD(across, ACROSS_ROW);
+
+typedef struct rank_row {
+    int64_t rank, names;
+    double own, expected, ratio; /* us */
+} rank_row;
+
+#define RANK_ROW(CELL)                                                                                       \
+    CELL(OF(rank_row, rank), "rank", INT, ID, "rank", NULL)                                                  \
+    CELL(OF(rank_row, names), "names", INT, COUNT, "kernels or operators that other ranks ran, too", NULL)   \
+    CELL(OF(rank_row, own), "typical_us", REAL, US, "its runs of them at the rank's own medians", "own")     \
+    CELL(OF(rank_row, expected), "expected_us", REAL, US, "the same at the median over ranks of each",       \
+         "expected")                                                                                         \
+    CELL(OF(rank_row, ratio), "ratio", REAL, RATIO,                                                          \
+         "typical_us over expected_us: how slow the rank's GPU is", NULL)
+RS_RECORD(rank, RANK_ROW);
 
 static double ratio(double part, double whole)
 {
@@ -90,96 +103,92 @@ static double ratio(double part, double whole)
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
-static rs_status add_row(rs_table *t, int64_t rank, const rs_variance_rank *p, const rs_variance_row *v,
-                         rs_error *err)
+static void set_row(rs_table *t, const rs_run *run, const rs_relations *of, const void *row)
 {
-    double mean = rs_moments_mean(&v->time), std = rs_moments_std(&v->time);
-    bool known = p->has_comm && v->slowest_beside_comm >= 0;
-    return RS_PUT_ROW(t, err, rank, rs_pool_text(&p->pool, v->name), rs_pool_text(&p->pool, v->dims),
-                      v->time.n, v->time.sum, v->above, mean / 1e3, v->time.min, v->p50 / 1e3, v->p90 / 1e3,
-                      v->p99 / 1e3, v->time.max, std / 1e3, ratio(std, mean),
-                      ratio((double)rs_sub_sat(v->time.max, v->time.min), (double)v->time.min), v->slowest_at,
-                      v->slowest_step >= 0 ? v->slowest_step : RS_NO_VALUE, v->slowest_row, v->fastest_at,
-                      known ? v->slowest_beside_comm : RS_NO_VALUE,
-                      known ? 100 * ratio((double)v->slowest_beside_comm, (double)v->time.max) : (double)NAN,
-                      rs_pool_text(&p->pool, v->collectives), v->slowest_beside_copies, v->n_beside,
-                      v->n_alone, ratio(v->mean_beside, v->mean_alone), v->correlation);
+    const rs_variance_row *v = row;
+    const bool known = v->slowest_beside_comm != RS_NO_VALUE;
+    (void)run;
+    (void)of;
+    rs_table_set_real(t, "p50_us", v->p50 / 1e3);
+    rs_table_set_real(t, "p90_us", v->p90 / 1e3);
+    rs_table_set_real(t, "p99_us", v->p99 / 1e3);
+    rs_table_set_real(t, "cv", ratio(rs_moments_std(&v->time), rs_moments_mean(&v->time)));
+    rs_table_set_real(t, "spread", ratio((double)rs_sub_sat(v->time.max, v->time.min), (double)v->time.min));
+    rs_table_set_real(t, "slowest_comm_pct",
+                      known ? 100 * ratio((double)v->slowest_beside_comm, (double)v->time.max) : (double)NAN);
+    rs_table_set_real(t, "slowdown_when_overlapped", ratio(v->mean_beside, v->mean_alone));
+}
+
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
+{
+    const rs_variance_row *rows = RS_ROWS(rs_variance_row, of, RS_VARIANCE_ROWS);
+    const rs_relation *work = &of->items[RS_VARIANCE_WORK];
+    const int64_t top = rs_options_int(run->options, "top");
+    const size_t n = of->items[RS_VARIANCE_ROWS].n;
+    int64_t above = 0;
+    for (size_t i = 0; i < n; i++) above = rs_add_sat(above, rows[i].above);
+    if (!work->n || !((const rs_variance_work *)work->rows)->n)
+        rs_result_note(result, "rank %lld: no GPU work", (long long)partial->rank);
+    else if (top > 0 && n > (size_t)top)
+        rs_result_note(result,
+                       "rank %lld: %lld of %zu rows are shown; all rows took %s us beyond their medians",
+                       (long long)partial->rank, (long long)top, n, RS_FIXED((double)above / 1e3, 1));
 }
 
 /* ---- across ranks -------------------------------------------------------------------------------------- */
 
 typedef struct entry {
-    uint64_t key; /* name and dims, as texts of all ranks */
+    uint32_t name, dims; /* texts of all ranks */
     size_t partial;
     const rs_variance_row *row;
-    double typical; /* the median over ranks */
+    double typical; /* the median over ranks; NaN where no other has it */
 } entry;
 
-typedef struct group {
-    const entry *slowest;
-    size_t n;
-    double median, excess;
-    const char *name, *dims;
-} group;
-
-static const rs_order by_key[] = {RS_RISING(entry, key), RS_RISING(entry, partial)};
-
-static const rs_order by_excess[] = {RS_FALLING(group, excess), RS_RISING(group, name),
-                                     RS_RISING(group, dims)};
+static const rs_order by_name[] = {RS_RISING(entry, name), RS_RISING(entry, dims), RS_RISING(entry, partial)};
 
 /* All rows of all ranks, by name and dims. */
-static rs_status list_entries(const rs_partial *partials, size_t n, entry **out, size_t *n_out, rs_error *err)
+static entry *list_entries(const rs_partial *partials, size_t n, rs_relations *out, size_t *n_out)
 {
-    rs_strings texts;
     size_t total = 0;
-    bool ok = rs_strings_init(&texts);
-    for (size_t i = 0; i < n; i++) total += ((const rs_variance_rank *)partials[i].value)->n;
-    *out = rs_malloc((total + 1) * sizeof **out);
-    ok = ok && *out;
-    *n_out = 0;
-    for (size_t i = 0; ok && i < n; i++) {
-        const rs_variance_rank *p = partials[i].value;
-        for (size_t k = 0; ok && k < p->n; k++) {
-            const char *name = rs_pool_text(&p->pool, p->rows[k].name);
-            const char *dims = rs_pool_text(&p->pool, p->rows[k].dims);
-            uint32_t a = rs_strings_add(&texts, name, strlen(name));
-            uint32_t b = dims ? rs_strings_add(&texts, dims, strlen(dims)) : 0;
-            ok = a != RS_NO_STRING && b != RS_NO_STRING;
-            (*out)[(*n_out)++] = (entry){(uint64_t)a << 32 | b, i, &p->rows[k], (double)NAN};
-        }
+    for (size_t i = 0; i < n; i++)
+        total += ((const rs_relations *)partials[i].value)->items[RS_VARIANCE_ROWS].n;
+    entry *entries = RS_ROOM(out, entry, total + 1);
+    for (size_t i = 0; entries && i < n; i++) {
+        const rs_relations *of = partials[i].value;
+        const rs_variance_row *rows = RS_ROWS(rs_variance_row, of, RS_VARIANCE_ROWS);
+        for (size_t k = 0; k < of->items[RS_VARIANCE_ROWS].n; k++)
+            entries[(*n_out)++] =
+                (entry){rs_put_string(out, rs_relations_text(of, rows[k].name)),
+                        rs_put_string(out, rs_relations_text(of, rows[k].dims)), i, &rows[k], (double)NAN};
     }
-    rs_strings_clear(&texts);
-    if (ok && *n_out) RS_SORT(*out, *n_out, by_key);
-    return ok ? RS_OK : rs_fail_nomem(err, "kernels");
+    if (entries) RS_SORT(entries, *n_out, by_name);
+    return entries;
 }
 
-/* One name on all ranks that have it. */
-static group judge(const rs_partial *partials, entry *entries, size_t n, double *scratch)
+static void judge(const rs_partial *partials, entry *entries, size_t n, double *scratch, rs_relations *out)
 {
-    const rs_variance_rank *p = partials[entries[0].partial].value;
-    const char *dims = rs_pool_text(&p->pool, entries[0].row->dims);
-    group g = {.n = n, .slowest = &entries[0], .name = rs_pool_text(&p->pool, entries[0].row->name)};
-    g.dims = dims ? dims : "";
+    const entry *slowest = &entries[0];
     for (size_t i = 0; i < n; i++) {
         scratch[i] = entries[i].row->p50;
-        if (entries[i].row->p50 > g.slowest->row->p50) g.slowest = &entries[i];
+        if (entries[i].row->p50 > slowest->row->p50) slowest = &entries[i];
     }
     rs_sort_doubles(scratch, n);
-    g.median = rs_quantile(scratch, n, 0.5);
-    for (size_t i = 0; i < n; i++) entries[i].typical = n > 1 ? g.median : (double)NAN;
-    g.excess = (g.slowest->row->p50 - g.median) * (double)g.slowest->row->time.n;
-    return g;
+    const double median = rs_quantile(scratch, n, 0.5), p50 = slowest->row->p50;
+    for (size_t i = 0; i < n; i++) entries[i].typical = median;
+    rs_put(out, RS_VARIANCE_ACROSS,
+           &(across_row){.name = entries[0].name,
+                         .dims = entries[0].dims,
+                         .has_dims = entries[0].dims != RS_NO_STRING,
+                         .n = (int64_t)n,
+                         .median = median / 1e3,
+                         .slowest_rank = partials[slowest->partial].rank,
+                         .slowest = p50 / 1e3,
+                         .ratio = ratio(p50, median),
+                         .excess = (p50 - median) * (double)slowest->row->time.n / 1e3});
 }
 
-static rs_status add_group(rs_table *t, const rs_partial *partials, const group *g, rs_error *err)
-{
-    return RS_PUT_ROW(t, err, g->name, g->dims[0] ? g->dims : NULL, g->n, g->median / 1e3,
-                      partials[g->slowest->partial].rank, g->slowest->row->p50 / 1e3,
-                      ratio(g->slowest->row->p50, g->median), g->excess / 1e3);
-}
-
-static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, const entry *entries,
-                           size_t n_entries, rs_error *err)
+static void put_ranks(const rs_partial *partials, size_t n, const entry *entries, size_t n_entries,
+                      rs_relations *out)
 {
     for (size_t i = 0; i < n; i++) {
         double own = 0, expected = 0;
@@ -190,55 +199,65 @@ static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, co
             expected += entries[k].typical * (double)entries[k].row->time.n;
             names++;
         }
-        RS_TRY(RS_PUT_ROW(t, err, partials[i].rank, names, own / 1e3, expected / 1e3, ratio(own, expected)));
+        rs_put(out, RS_VARIANCE_RANKS,
+               &(rank_row){partials[i].rank, names, own / 1e3, expected / 1e3, ratio(own, expected)});
     }
-    return RS_OK;
 }
 
-static rs_status add_across(const rs_partial *partials, size_t n, size_t top, rs_result *result,
+static rs_status put_across(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
                             rs_error *err)
 {
-    RS_LOCAL entry *entries = NULL;
-    size_t n_entries = 0, n_groups = 0;
-    rs_status status = list_entries(partials, n, &entries, &n_entries, err);
-    RS_LOCAL group *groups = rs_malloc((n_entries + 1) * sizeof *groups);
-    RS_LOCAL double *scratch = rs_malloc((n_entries + 1) * sizeof *scratch);
-    if (status == RS_OK && (!groups || !scratch)) status = rs_fail_nomem(err, "kernels");
-    for (size_t i = 0, end; status == RS_OK && i < n_entries; i = end) {
-        for (end = i + 1; end < n_entries && entries[end].key == entries[i].key; end++) {
+    size_t n_entries = 0;
+    (void)run;
+    (void)err;
+    if (n < 2) return RS_OK;
+    entry *entries = list_entries(partials, n, out, &n_entries);
+    double *scratch = RS_ROOM(out, double, n);
+    for (size_t i = 0, end; scratch && !out->no_memory && i < n_entries; i = end) {
+        for (end = i + 1;
+             end < n_entries && entries[end].name == entries[i].name && entries[end].dims == entries[i].dims;
+             end++) {
         }
-        group g = judge(partials, entries + i, end - i, scratch);
-        if (g.n > 1) groups[n_groups++] = g;
+        if (end - i > 1) judge(partials, entries + i, end - i, scratch, out);
     }
-    if (status == RS_OK && n_groups) RS_SORT(groups, n_groups, by_excess);
-    for (size_t i = 0; status == RS_OK && i < n_groups && (!top || i < top); i++)
-        status = add_group(result->tables[ACROSS], partials, &groups[i], err);
-    if (status == RS_OK) status = add_ranks(result->tables[RANKS], partials, n, entries, n_entries, err);
-    return status;
+    put_ranks(partials, n, entries, entries ? n_entries : 0, out);
+    return RS_OK;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    int64_t given = rs_options_int(run->options, "top");
-    size_t top = given > 0 ? (size_t)given : 0;
-    for (size_t i = 0; i < n; i++) {
-        const rs_variance_rank *p = partials[i].value;
-        int64_t above = 0;
-        for (size_t k = 0; k < p->n; k++) above = rs_add_sat(above, p->rows[k].above);
-        for (size_t k = 0; k < p->n && (!top || k < top); k++)
-            RS_TRY(add_row(result->tables[OWN], partials[i].rank, p, &p->rows[k], err));
-        if (!p->has_work)
-            rs_result_note(result, "rank %lld: no GPU work", (long long)partials[i].rank);
-        else if (top && p->n > top)
-            rs_result_note(result,
-                           "rank %lld: %zu of %zu rows are shown; all rows took %s us beyond their medians",
-                           (long long)partials[i].rank, top, p->n, RS_FIXED((double)above / 1e3, 1));
-    }
-    if (n > 1) RS_TRY(add_across(partials, n, top, result, err));
-    return rs_gate_apply(run->options, result->tables[OWN], result, err);
-}
+/* What is in no cell. */
+static const rs_field row_fields[] = {
+    RS_FIELDS(rs_variance_row, has_dims, time.mean, time.m2, p50, p90, p99, mean_beside, mean_alone),
+};
+static const rs_layout row_layout = RS_RECORD_LAYOUT_AND(rs_variance_row, variance, row_fields);
+static const rs_field work_fields[] = {RS_FIELD(rs_variance_work, n)};
+static const rs_layout work_layout = RS_LAYOUT(rs_variance_work, work_fields);
+
+static const rs_order by_above[] = {RS_FALLING(rs_variance_row, above), RS_RISING_TEXT(rs_variance_row, name),
+                                    RS_RISING(rs_variance_row, has_dims),
+                                    RS_RISING_TEXT(rs_variance_row, dims)};
+static const rs_order by_excess[] = {RS_FALLING(across_row, excess), RS_RISING_TEXT(across_row, name),
+                                     RS_RISING(across_row, has_dims), RS_RISING_TEXT(across_row, dims)};
+static const rs_plan_relation relations[] = {
+    [RS_VARIANCE_ROWS] = {RS_LISTED(RS_VARIANCE_ROWS, rs_variance_row, &row_layout), .make = rs_variance_put,
+                          RS_IN_ORDER(by_above)},
+    [RS_VARIANCE_WORK] = {RS_LISTED(RS_VARIANCE_WORK, rs_variance_work, &work_layout)},
+    [RS_VARIANCE_ACROSS] = {RS_LISTED_AS(RS_VARIANCE_ACROSS, across_row, across), .across = put_across,
+                            RS_IN_ORDER(by_excess)},
+    [RS_VARIANCE_RANKS] = {RS_LISTED_AS(RS_VARIANCE_RANKS, rank_row, rank), .across = rs_plan_put_before},
+};
+static const rs_plan_table
+    own_table = {RS_PLAN_TABLE("variance", "one row is one kernel, or operator with shapes, of one rank",
+                               variance),
+                 .relation = RS_VARIANCE_ROWS, .top = "top", .set = set_row},
+    across_table = {RS_PLAN_TABLE("across",
+                                  "one row is one kernel, or operator with shapes, on several ranks", across),
+                    .relation = RS_VARIANCE_ACROSS, .top = "top"},
+    rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank against the others at the same work", rank),
+                  .relation = RS_VARIANCE_RANKS};
+static const rs_table_spec *const tables[] = {&own_table.spec, &across_table.spec, &rank_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note, .gate = true};
 
 const rs_analysis rs_analysis_variance = {
     .name = "variance",
@@ -261,12 +280,7 @@ const rs_analysis rs_analysis_variance = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work_details, &rs_facet_owners, &rs_facet_steps, &rs_facet_classes},
-    .table_sets = sets,
-    .n_table_sets = 1,
+    .plan = &plan,
     .judged = RS_JUDGED,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rs_variance_rank_of,
-    .merge = merge,
-    .free_partial = rs_variance_free,
-    .partial_layout = &rs_variance_layout,
 };
