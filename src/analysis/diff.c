@@ -37,20 +37,9 @@ typedef struct side {
     double unit; /* what sums are divided by; 0: nothing to divide by */
 } side;
 
-typedef struct row {
-    uint32_t name;
-    uint8_t kind, group;
-    int64_t count[2], time[2];
-    int64_t diff;        /* ns, in the unit */
-    int64_t size, whole; /* of diff, and of both times, by which rows are ordered */
-} row;
-
 typedef struct comparison {
     side sides[2];
-    rs_strings names;
-    rs_map64 places;
-    row *rows;
-    size_t n, capacity;
+    rs_diff_rows rows;
 } comparison;
 
 /* A row of the table of names. */
@@ -64,7 +53,7 @@ typedef struct name_row {
 #define NAME_ROW(CELL)                                                                                       \
     CELL(OF(name_row, kind), "kind", TEXT, NONE,                                                             \
          "computation, communication, memory, operator (host time, nested ones included) or call", NULL)     \
-    CELL(TEXT(name_row, name, comparison, names.n), "name", TEXT, NONE, "kernel, copy, operator or call",    \
+    CELL(TEXT(name_row, name, rs_diff_rows, names.n), "name", TEXT, NONE, "kernel, copy, operator or call",  \
          NULL)                                                                                               \
     CELL(OF(name_row, change), "change", TEXT, NONE, "added, removed, more, fewer or same, by count", NULL)  \
     CELL(OF(name_row, a), "count_a", REAL, COUNT, "how often in A", "count A")                               \
@@ -112,7 +101,7 @@ static unsigned group_of(unsigned kind)
     return kind == RS_DIFF_OPERATOR ? GROUP_OPERATOR : kind == RS_DIFF_CALL ? GROUP_CALL : GROUP_GPU;
 }
 
-static bool add_partial(comparison *c, const rs_partial *partial)
+static bool add_side(comparison *c, const rs_partial *partial)
 {
     const rs_diff_rank *p = partial->value;
     side *s = &c->sides[partial->side];
@@ -127,24 +116,19 @@ static bool add_partial(comparison *c, const rs_partial *partial)
     s->exposed_copies = rs_add_sat(s->exposed_copies, p->gpu.exposed_memory);
     s->idle = rs_add_sat(s->idle, p->gpu.idle);
     s->comm = rs_add_sat(s->comm, p->gpu.comm);
-    for (size_t i = 0; i < p->n; i++) {
-        const rs_diff_name *x = &p->items[i];
-        bool is_new;
-        uint32_t name = rs_strings_add(&c->names, x->name, x->length);
-        uint32_t *place =
-            name == RS_NO_STRING ? NULL : rs_map64_put(&c->places, (uint64_t)x->kind << 32 | name, &is_new);
-        if (!place || (is_new && !RS_GROW_ONE(c->rows, c->n, c->capacity))) return false;
-        if (is_new) {
-            *place = (uint32_t)c->n;
-            c->rows[c->n++] = (row){.name = name, .kind = x->kind, .group = (uint8_t)group_of(x->kind)};
-        }
-        row *r = &c->rows[*place];
-        r->count[partial->side] += x->count;
-        r->time[partial->side] = rs_add_sat(r->time[partial->side], x->time);
-        s->count[r->group] += x->count;
-        s->time[r->group] = rs_add_sat(s->time[r->group], x->time);
-    }
     return true;
+}
+
+static void add_groups(comparison *c)
+{
+    for (size_t i = 0; i < c->rows.n; i++) {
+        rs_diff_row *r = &c->rows.items[i];
+        r->group = (uint8_t)group_of(r->kind);
+        for (int k = 0; k < 2; k++) {
+            c->sides[k].count[r->group] += r->count[k];
+            c->sides[k].time[r->group] = rs_add_sat(c->sides[k].time[r->group], r->time[k]);
+        }
+    }
 }
 
 static double in_unit(const side *s, double value)
@@ -162,17 +146,18 @@ static int64_t time_in_unit(const side *s, int64_t ns)
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
 /* By how much the time changed. */
-static const rs_order by_change[] = {RS_RISING(row, group), RS_FALLING(row, size), RS_FALLING(row, whole),
-                                     RS_RISING_TEXT(row, name), RS_RISING(row, kind)};
+static const rs_order by_change[] = {RS_RISING(rs_diff_row, group), RS_FALLING(rs_diff_row, size),
+                                     RS_FALLING(rs_diff_row, whole), RS_RISING_TEXT(rs_diff_row, name),
+                                     RS_RISING(rs_diff_row, kind)};
 
-static const char *change_of(const row *r, double a, double b)
+static const char *change_of(const rs_diff_row *r, double a, double b)
 {
     if (r->count[0] == 0) return "added";
     if (r->count[1] == 0) return "removed";
     return b > a ? "more" : b < a ? "fewer" : "same";
 }
 
-static rs_status add_name(const comparison *c, const row *r, rs_table *t, rs_error *err)
+static rs_status add_name(const comparison *c, const rs_diff_row *r, rs_table *t, rs_error *err)
 {
     const side *sa = &c->sides[0], *sb = &c->sides[1];
     double a = in_unit(sa, (double)r->count[0]), b = in_unit(sb, (double)r->count[1]);
@@ -202,21 +187,22 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
 {
     const char *kind = rs_options_text(run->options, "kind");
     int64_t top = rs_options_int(run->options, "top"), shown[N_GROUPS] = {0};
-    for (size_t i = 0; i < c->n; i++) {
-        row *r = &c->rows[i];
+    rs_diff_rows *rows = &c->rows;
+    for (size_t i = 0; i < rows->n; i++) {
+        rs_diff_row *r = &rows->items[i];
         r->diff = rs_sub_sat(time_in_unit(&c->sides[1], r->time[1]), time_in_unit(&c->sides[0], r->time[0]));
         r->size = r->diff < 0 ? rs_sub_sat(0, r->diff) : r->diff;
         r->whole = rs_add_sat(r->time[0], r->time[1]);
     }
-    rs_sort(c->rows, c->n, sizeof *c->rows, by_change, sizeof by_change / sizeof *by_change, &c->names);
-    rs_status status = RS_OK;
-    rs_table_use_texts(t, &c->names);
-    for (size_t i = 0; status == RS_OK && i < c->n; i++) {
-        unsigned group = c->rows[i].group;
+    rs_sort(rows->items, rows->n, sizeof *rows->items, by_change, sizeof by_change / sizeof *by_change,
+            &rows->names);
+    rs_table_use_texts(t, &rows->names);
+    for (size_t i = 0; i < rows->n; i++) {
+        unsigned group = rows->items[i].group;
         if (!is_wanted(kind, group) || (top > 0 && shown[group]++ >= top)) continue;
-        status = add_name(c, &c->rows[i], t, err);
+        RS_TRY(add_name(c, &rows->items[i], t, err));
     }
-    return status;
+    return RS_OK;
 }
 
 /* ---- totals -------------------------------------------------------------------------------------------- */
@@ -297,10 +283,9 @@ static rs_status add_totals(const comparison *c, rs_table *t, rs_error *err)
         {"calls", COUNT_OF(count[GROUP_CALL])},
         {"call_time_us", TIME_OF(time[GROUP_CALL])},
     };
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < sizeof metrics / sizeof *metrics; i++)
-        status = add_number(t, metrics[i].name, metrics[i].a, metrics[i].b, err);
-    return status;
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        RS_TRY(add_number(t, metrics[i].name, metrics[i].a, metrics[i].b, err));
+    return RS_OK;
 }
 
 /* ---- both ---------------------------------------------------------------------------------------------- */
@@ -335,30 +320,29 @@ static void settle_units(const rs_run *run, comparison *c, rs_result *result)
                        a->n_steps, b->n_steps);
 }
 
+static void clear(comparison *c)
+{
+    for (int i = 0; i < 2; i++) rs_free(c->sides[i].steps);
+    rs_diff_rows_clear(&c->rows);
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    comparison c = {.n = 0};
-    bool ok = rs_strings_init(&c.names);
-    for (size_t i = 0; ok && i < n; i++) ok = add_partial(&c, &partials[i]);
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "names");
-    if (status == RS_OK) {
-        settle_units(run, &c, result);
-        result->main_table = strcmp(rs_options_text(run->options, "by"), "total") == 0 ? TOTALS : NAMES;
-        status = add_names(run, &c, result->tables[NAMES], err);
-        if (status == RS_OK) status = add_totals(&c, result->tables[TOTALS], err);
-        if (status == RS_OK) status = rs_diff_add_ranks(partials, n, result->tables[RANKS], err);
-        if (status == RS_OK)
-            status = rs_gate_apply(run->options, result->tables[result->main_table], result, err);
-        if (status == RS_OK && result->found)
-            rs_result_note(result,
-                           "two runs do not say how much equal runs differ: this may be noise. rankscope "
-                           "regress tests several runs a side");
-    }
-    for (int i = 0; i < 2; i++) rs_free(c.sides[i].steps);
-    rs_strings_clear(&c.names);
-    rs_map64_clear(&c.places);
-    rs_free(c.rows);
-    return status;
+    RS_SCOPED(clear) comparison c = {.rows = {.n = 0}};
+    RS_TRY(rs_diff_rows_make(partials, n, &c.rows, err));
+    for (size_t i = 0; i < n; i++)
+        if (!add_side(&c, &partials[i])) return rs_fail_nomem(err, "steps");
+    add_groups(&c);
+    settle_units(run, &c, result);
+    result->main_table = strcmp(rs_options_text(run->options, "by"), "total") == 0 ? TOTALS : NAMES;
+    RS_TRY(add_names(run, &c, result->tables[NAMES], err));
+    RS_TRY(add_totals(&c, result->tables[TOTALS], err));
+    RS_TRY(rs_diff_add_ranks(partials, n, result->tables[RANKS], err));
+    RS_TRY(rs_gate_apply(run->options, result->tables[result->main_table], result, err));
+    if (result->found)
+        rs_result_note(result, "two runs do not say how much equal runs differ: this may be noise. rankscope "
+                               "regress tests several runs a side");
+    return RS_OK;
 }
 
 const rs_analysis rs_analysis_diff = {

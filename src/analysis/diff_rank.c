@@ -14,12 +14,15 @@ void rs_diff_free(void *partial)
     rs_diff_rank *p = partial;
     if (!p) return;
     rs_arena_clear(&p->names);
+    rs_map64_clear(&p->places);
     rs_free_all(p->items, p->steps, p);
 }
 
 /* ---- short names ------------------------------------------------------------------------------------- */
 
-size_t rs_diff_shorten(const char *name, size_t length, char *out)
+/* The last word of a name once everything in <> and () is dropped: "void at::f<int>(float*)" is "at::f".
+ * Names that are not balanced stay as they are. out: room for length. Returns the length written. */
+static size_t shorten(const char *name, size_t length, char *out)
 {
     size_t depth = 0, used = 0;
     for (size_t i = 0; i < length; i++) {
@@ -50,30 +53,17 @@ unbalanced:
 
 /* ---- names -------------------------------------------------------------------------------------------- */
 
-typedef struct totals {
-    const rs_events *e;
-    rs_diff_rank *p;
-    rs_map64 places; /* by kind and string id */
-    bool shorten;
-} totals;
-
-static bool add(totals *t, unsigned kind, uint32_t name, int64_t time)
+bool rs_diff_add(rs_diff_rank *p, const rs_events *e, unsigned kind, uint32_t name, bool cut, int64_t time)
 {
     bool is_new;
-    rs_diff_rank *p = t->p;
-    uint32_t *place = rs_map64_put(&t->places, (uint64_t)kind << 32 | name, &is_new);
+    uint32_t *place = rs_map64_put(&p->places, (uint64_t)kind << 32 | name, &is_new);
     if (!place) return false;
     if (is_new) {
-        const rs_string *s = &t->e->strings.items[name];
-        bool cut = t->shorten && kind < RS_N_CLASSES && kind != RS_CLASS_MEMORY;
+        const rs_string *s = &e->strings.items[name];
         if (!RS_GROW_ONE(p->items, p->n, p->capacity)) return false;
-        char *copy = rs_arena_alloc(&p->names, (size_t)s->length + 1);
+        char *copy = rs_arena_strndup(&p->names, s->text, s->length);
         if (!copy) return false;
-        size_t length = s->length;
-        if (cut)
-            length = rs_diff_shorten(s->text, s->length, copy);
-        else
-            memcpy(copy, s->text, length);
+        size_t length = cut ? shorten(s->text, s->length, copy) : s->length;
         copy[length] = '\0';
         *place = (uint32_t)p->n;
         p->items[p->n++] = (rs_diff_name){.name = copy, .length = (uint32_t)length, .kind = (uint8_t)kind};
@@ -84,10 +74,10 @@ static bool add(totals *t, unsigned kind, uint32_t name, int64_t time)
     return true;
 }
 
-static bool add_host(totals *t, const rs_trace *trace, const rs_step *steps, size_t n_steps, bool in_steps,
-                     const rs_selector *selector)
+static bool add_host(rs_diff_rank *p, const rs_trace *trace, const rs_step *steps, size_t n_steps,
+                     bool in_steps, const rs_selector *selector)
 {
-    const rs_events *e = t->e;
+    const rs_events *e = trace->events;
     for (size_t i = 0; i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
         rs_kind kind = rs_event_kind(e, row);
@@ -97,7 +87,8 @@ static bool add_host(totals *t, const rs_trace *trace, const rs_step *steps, siz
             continue;
         if (!rs_selects_row(selector, row)) continue;
         int64_t time = e->duration[row] > 0 ? e->duration[row] : 0;
-        if (!add(t, call ? RS_DIFF_CALL : RS_DIFF_OPERATOR, e->name[row], time)) return false;
+        if (!rs_diff_add(p, e, call ? RS_DIFF_CALL : RS_DIFF_OPERATOR, e->name[row], false, time))
+            return false;
     }
     return true;
 }
@@ -125,11 +116,12 @@ static bool work_in_steps(const rs_work *w, rs_work *out, void **memory)
     return true;
 }
 
-static rs_status add_gpu(totals *t, const rs_work *w, rs_error *err)
+static rs_status add_gpu(rs_diff_rank *p, const rs_events *e, const rs_work *w, bool cut, rs_error *err)
 {
-    rs_status status = rs_busy_of(w, &t->p->gpu, err);
+    rs_status status = rs_busy_of(w, &p->gpu, err);
     for (size_t i = 0; status == RS_OK && i < w->n; i++)
-        if (!add(t, w->class[i], t -> e -> name[w->row[i]], rs_sub_sat(w->end[i], w->start[i])))
+        if (!rs_diff_add(p, e, w->class[i], e -> name[w->row[i]], cut && w -> class[i] != RS_CLASS_MEMORY,
+                         rs_sub_sat(w->end[i], w->start[i])))
             status = rs_fail_nomem(err, "names");
     return status;
 }
@@ -144,7 +136,7 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     if (!p) return rs_fail_nomem(err, "names");
     *partial = p;
     bool in_steps = strcmp(rs_options_text(run->options, "per"), "step") == 0;
-    totals t = {.e = trace->events, .p = p, .shorten = rs_options_flag(run->options, "short-names")};
+    const bool cut = rs_options_flag(run->options, "short-names");
     rs_status status = in_steps ? rs_trace_work_details(trace, run->policy, &work, err)
                                 : rs_trace_work(trace, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
@@ -154,14 +146,51 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     if (status == RS_OK && in_steps) {
         rs_work part;
         void *memory = NULL;
-        status =
-            work_in_steps(work, &part, &memory) ? add_gpu(&t, &part, err) : rs_fail_nomem(err, "GPU work");
+        status = work_in_steps(work, &part, &memory) ? add_gpu(p, trace->events, &part, cut, err)
+                                                     : rs_fail_nomem(err, "GPU work");
         rs_free(memory);
     } else if (status == RS_OK) {
-        status = add_gpu(&t, work, err);
+        status = add_gpu(p, trace->events, work, cut, err);
     }
-    if (status == RS_OK && !add_host(&t, trace, steps, n_steps, in_steps, &selector))
+    if (status == RS_OK && !add_host(p, trace, steps, n_steps, in_steps, &selector))
         status = rs_fail_nomem(err, "names");
-    rs_map64_clear(&t.places);
+    rs_map64_clear(&p->places);
     return status;
+}
+
+/* ---- all ranks --------------------------------------------------------------------------------------- */
+
+static bool add_partial(rs_diff_rows *c, const rs_partial *partial)
+{
+    const rs_diff_rank *p = partial->value;
+    for (size_t i = 0; i < p->n; i++) {
+        const rs_diff_name *x = &p->items[i];
+        bool is_new;
+        uint32_t name = rs_strings_add(&c->names, x->name, x->length);
+        uint32_t *place =
+            name == RS_NO_STRING ? NULL : rs_map64_put(&c->places, (uint64_t)x->kind << 32 | name, &is_new);
+        if (!place || (is_new && !RS_GROW_ONE(c->items, c->n, c->capacity))) return false;
+        if (is_new) {
+            *place = (uint32_t)c->n;
+            c->items[c->n++] = (rs_diff_row){.name = name, .kind = x->kind};
+        }
+        rs_diff_row *r = &c->items[*place];
+        r->count[partial->side] += x->count;
+        r->time[partial->side] = rs_add_sat(r->time[partial->side], x->time);
+    }
+    return true;
+}
+
+rs_status rs_diff_rows_make(const rs_partial *partials, size_t n, rs_diff_rows *out, rs_error *err)
+{
+    bool ok = rs_strings_init(&out->names);
+    for (size_t i = 0; ok && i < n; i++) ok = add_partial(out, &partials[i]);
+    return ok ? RS_OK : rs_fail_nomem(err, "names");
+}
+
+void rs_diff_rows_clear(rs_diff_rows *rows)
+{
+    rs_strings_clear(&rows->names);
+    rs_map64_clear(&rows->places);
+    rs_free(rows->items);
 }
