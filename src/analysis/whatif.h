@@ -99,8 +99,6 @@ rs_status rs_whatif_choose_longest(const double *lengths, size_t n, size_t most,
 /* Answers from a table of operations, under a peer's rules or ours. */
 rs_status rs_whatif_file(const rs_run *run, rs_source *source, const rs_ops_rules *rules, rs_result *result,
                          rs_error *err);
-rs_status rs_whatif_answer_ops(const rs_run *run, const rs_ops *ops, const char *file, rs_result *result,
-                               rs_error *err);
 
 /* Sets fb_correlation and fb_variation: medians over workers of the correlation (Pearson) of what a micro-batch takes
  * forward and backward, and of the forward durations' coefficient of variation. NaN: fewer than two pairs. */

@@ -601,8 +601,8 @@ static rs_status fill(answer *a, rs_error *err)
     return rs_gate_apply(a->run->options, a->result->tables[RS_WHATIF], a->result, err);
 }
 
-rs_status rs_whatif_answer_ops(const rs_run *run, const rs_ops *ops, const char *file, rs_result *result,
-                               rs_error *err)
+static rs_status whatif_answer_ops(const rs_run *run, const rs_ops *ops, const char *file, rs_result *result,
+                                   rs_error *err)
 {
     answer a = {.run = run, .ops = ops, .file = file, .result = result};
     rs_status status = fill(&a, err);
@@ -625,7 +625,7 @@ rs_status rs_whatif_file(const rs_run *run, rs_source *source, const rs_ops_rule
     if (status == RS_OK) {
         status = rs_ops_make(&table, file, by_step ? &run->selection->steps : NULL, rules, &ops,
                              &result->problems, err);
-        if (status == RS_OK) status = rs_whatif_answer_ops(run, &ops, file, result, err);
+        if (status == RS_OK) status = whatif_answer_ops(run, &ops, file, result, err);
         rs_ops_clear(&ops);
     }
     rs_op_table_clear(&table);

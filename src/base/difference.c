@@ -41,11 +41,6 @@ static size_t find_cycle(const rs_difference_system *s, const uint32_t *set_by, 
     return 0;
 }
 
-rs_difference_edge rs_difference_listed(const void *edges, size_t i)
-{
-    return ((const rs_difference_edge *)edges)[i];
-}
-
 rs_status rs_difference_solve(const rs_difference_system *s, int64_t *potential, uint32_t *cycle,
                               size_t *n_cycle, rs_error *err)
 {

@@ -19,9 +19,6 @@ typedef struct rs_difference_system {
     size_t n_edges, n_nodes;
 } rs_difference_system;
 
-/* Those of a list. */
-rs_difference_edge rs_difference_listed(const void *edges, size_t i);
-
 /* An edge of this weight binds nothing, and a bound of this value is none. */
 #define RS_DIFFERENCE_NONE INT64_MAX
 

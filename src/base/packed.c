@@ -57,7 +57,8 @@ INLINE void pack(const uint32_t *numbers, uint32_t least, uint32_t bits, uint32_
     }
 }
 
-void rs_packed_unpack(const rs_packed *p, size_t block, uint32_t *out)
+/* All numbers of a block, also those that the last one has beyond the end: they mean nothing. */
+static void packed_unpack(const rs_packed *p, size_t block, uint32_t *out)
 {
     const uint32_t at = p->blocks[block].at, least = p->blocks[block].least,
                    bits = p->blocks[block + 1].at - at;
@@ -90,14 +91,14 @@ void rs_packed_turn(rs_packed_reader *r, size_t block)
 {
     r->block = block + 1;
     r->numbers = r->of->spread ? r->of->spread + (block << RS_PACKED_BLOCK) : r->own;
-    if (r->numbers == r->own) rs_packed_unpack(r->of, block, r->own);
+    if (r->numbers == r->own) packed_unpack(r->of, block, r->own);
 }
 
 bool rs_packed_spread(const rs_packed *p, size_t n, rs_packed *out)
 {
     uint32_t *spread = rs_malloc((n + RS_PACKED_IN_BLOCK) * sizeof *spread);
     for (size_t i = 0; spread && i < n; i += RS_PACKED_IN_BLOCK)
-        rs_packed_unpack(p, i >> RS_PACKED_BLOCK, spread + i);
+        packed_unpack(p, i >> RS_PACKED_BLOCK, spread + i);
     *out = *p;
     out->spread = spread;
     return spread != NULL;

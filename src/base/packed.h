@@ -63,8 +63,6 @@ typedef struct rs_packed_reader {
     uint32_t own[RS_PACKED_IN_BLOCK];
 } rs_packed_reader;
 
-/* All numbers of a block, also those that the last one has beyond the end: they mean nothing. */
-void rs_packed_unpack(const rs_packed *packed, size_t block, uint32_t *out);
 void rs_packed_turn(rs_packed_reader *reader, size_t block);
 static inline uint32_t rs_packed_read(rs_packed_reader *r, size_t i)
 {

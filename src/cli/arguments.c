@@ -228,17 +228,3 @@ const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments 
     size_t group = 0;
     return find_spec(command, name, &group) ? arguments->options[group] : NULL;
 }
-
-bool rs_repeated_take(rs_repeated *into, const char *name, int argc, char **argv, int *i)
-{
-    size_t n = strlen(name);
-    const char *word = argv[*i];
-    if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, name, n) != 0) return false;
-    if (word[2 + n] == '=') {
-        into->values[into->n++] = word + 3 + n;
-        return true;
-    }
-    if (word[2 + n] != '\0' || *i + 1 >= argc) return false;
-    into->values[into->n++] = argv[++*i];
-    return true;
-}

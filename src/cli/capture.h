@@ -11,13 +11,6 @@
  */
 bool rs_capture_on_path(const char *program, char *path, size_t size);
 
-/* What a program prints, terminated, at most max bytes: rs_free. NULL when it cannot be run, fails or takes
- * longer than five seconds; reason says which. */
-char *rs_capture_output(const char *const *words, size_t max, char *reason, size_t reason_size);
-
-/* The first version number in a text: "2025.1.1", "1.0.0-rc2"; false when there is none. */
-bool rs_capture_version(const char *text, char *out, size_t size);
-
 /* Times of one moment on the clocks that profilers use. */
 typedef struct rs_capture_clocks {
     int64_t realtime_ns, boottime_ns, monotonic_ns;

@@ -96,7 +96,9 @@ static int end_of(pid_t pid, bool in_time, int64_t deadline)
     return -1;
 }
 
-char *rs_capture_output(const char *const *words, size_t max, char *reason, size_t reason_size)
+/* What a program prints, terminated, at most max bytes: rs_free. NULL when it cannot be run, fails or takes
+ * longer than five seconds; reason says which. */
+static char *capture_output(const char *const *words, size_t max, char *reason, size_t reason_size)
 {
     int ends[2];
     char *text = rs_malloc(max + 1);
@@ -129,7 +131,8 @@ char *rs_capture_output(const char *const *words, size_t max, char *reason, size
     return NULL;
 }
 
-bool rs_capture_version(const char *text, char *out, size_t size)
+/* The first version number in a text: "2025.1.1", "1.0.0-rc2"; false when there is none. */
+static bool capture_version(const char *text, char *out, size_t size)
 {
     for (const char *p = text; *p; p++) {
         bool begins = rs_is_digit(*p) && (p == text || (!rs_is_alnum(p[-1]) && p[-1] != '.' && p[-1] != '/'));
@@ -335,7 +338,7 @@ static const tool tools[] = {
 static bool ask(const tool *t, rs_capture_machine *out)
 {
     listing l = {0};
-    char *text = rs_capture_output(t->words, MOST_OUTPUT, out->reason, sizeof out->reason);
+    char *text = capture_output(t->words, MOST_OUTPUT, out->reason, sizeof out->reason);
     if (!text) return false;
     put(&l, "[", 1);
     t->read(text, &l);
@@ -357,8 +360,8 @@ void rs_capture_look(const char *profiler, rs_capture_machine *out)
     bool amd = strcmp(profiler, "rocprofv3") == 0;
     *out = (rs_capture_machine){.reason = "none of rocm-smi, rocminfo and nvidia-smi is on PATH"};
     rs_capture_on_path(profiler, out->path, sizeof out->path);
-    RS_LOCAL char *text = rs_capture_output(words, MOST_OUTPUT, out->no_version, sizeof out->no_version);
-    if (text && !rs_capture_version(text, out->version, sizeof out->version))
+    RS_LOCAL char *text = capture_output(words, MOST_OUTPUT, out->no_version, sizeof out->no_version);
+    if (text && !capture_version(text, out->version, sizeof out->version))
         snprintf(out->no_version, sizeof out->no_version, "%s --version prints no version", profiler);
     /* the profiler's own vendor first */
     for (size_t i = 0; i < 2 * N_TOOLS && !out->devices; i++) {

@@ -249,10 +249,6 @@ const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments 
 /* The short form of an option ('o' for "output"), 0 if it has none. */
 char rs_short_option(const char *name);
 
-/* Takes "--NAME VALUE" or "--NAME=VALUE" at *i out of the arguments; whether it was one. values have room for
- * every argument. */
-bool rs_repeated_take(rs_repeated *into, const char *name, int argc, char **argv, int *i);
-
 /* ---- terminal and messages ---------------------------------------------------------------------------- */
 
 typedef enum rs_color_choice { RS_COLOR_AUTO, RS_COLOR_ALWAYS, RS_COLOR_NEVER } rs_color_choice;
@@ -261,9 +257,6 @@ typedef enum rs_color_choice { RS_COLOR_AUTO, RS_COLOR_ALWAYS, RS_COLOR_NEVER } 
 rs_render_settings rs_terminal_settings(rs_color_choice color);
 /* Whether the output form has that name. */
 bool rs_renders_as(const rs_render_settings *settings, const char *form);
-bool rs_terminal_utf8(void);
-/* Whether standard output is a terminal. */
-bool rs_terminal_shows_output(void);
 /* Refuses a form that is made elsewhere, and one whose bytes are no text, and would garble a terminal, where standard
  * output is one and no file was named. */
 rs_status rs_terminal_takes(const rs_render_settings *settings, bool to_file, rs_error *err);
@@ -349,7 +342,6 @@ int rs_print(const char *command, void (*make)(rs_writer *writer, const void *co
 
 /* ---- help --------------------------------------------------------------------------------------------- */
 
-void rs_write_command_help(rs_writer *writer, const rs_command *command);
 void rs_write_general_help(rs_writer *writer);
 void rs_write_prose(rs_writer *writer, const char *text); /* wrapped */
 /* What can have happened, and what to ask. */

@@ -76,8 +76,9 @@ static void write_examples(rs_page *layout, const char *lines)
     }
 }
 
-void rs_write_command_help(rs_writer *writer, const rs_command *command)
+static void make_command(rs_writer *writer, const void *context)
 {
+    const rs_command *command = context;
     rs_page layout = prose(writer);
     char line[400];
     snprintf(line, sizeof line, "rankscope %s: %s", command->name, command->help);
@@ -216,11 +217,6 @@ static void make_general(rs_writer *writer, const void *context)
 {
     (void)context;
     rs_write_general_help(writer);
-}
-
-static void make_command(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
 }
 
 int rs_print_help(const rs_command *command)

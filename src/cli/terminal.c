@@ -13,7 +13,7 @@
 #include "text/utf8.h"
 #include "text/numbers.h"
 
-bool rs_terminal_utf8(void)
+static bool terminal_utf8(void)
 {
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
@@ -24,7 +24,8 @@ static bool is_plain_terminal(int fd)
     return isatty(fd) && (!term || strcmp(term, "dumb") != 0);
 }
 
-bool rs_terminal_shows_output(void)
+/* Whether standard output is a terminal. */
+static bool terminal_shows_output(void)
 {
     return isatty(STDOUT_FILENO);
 }
@@ -48,8 +49,8 @@ rs_render_settings rs_terminal_settings(rs_color_choice color)
     return (rs_render_settings){.size = sizeof(rs_render_settings),
                                 .width = terminal_width(STDOUT_FILENO),
                                 .color = color == RS_COLOR_ALWAYS || (color == RS_COLOR_AUTO && may_color),
-                                .utf8 = rs_terminal_utf8(),
-                                .terminal = rs_terminal_shows_output()};
+                                .utf8 = terminal_utf8(),
+                                .terminal = terminal_shows_output()};
 }
 
 bool rs_renders_as(const rs_render_settings *settings, const char *form)
@@ -62,7 +63,7 @@ rs_status rs_terminal_takes(const rs_render_settings *settings, bool to_file, rs
     const rs_output_form *form = settings->form;
     if (form && rs_output_form_elsewhere(form))
         return rs_fail(err, RS_ERR_USAGE, "%s", rs_output_form_elsewhere(form));
-    if (!form || !rs_output_form_is_binary(form) || to_file || !rs_terminal_shows_output()) return RS_OK;
+    if (!form || !rs_output_form_is_binary(form) || to_file || !terminal_shows_output()) return RS_OK;
     return rs_fail(err, RS_ERR_USAGE, "--format %s is no text: give a file with -o, or a pipe",
                    rs_output_form_name(form));
 }
@@ -91,7 +92,7 @@ void rs_complain(const char *format, ...)
     va_end(args);
     if (n < 0) return;
     size_t length = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
-    rs_text_clean(line, length, rs_terminal_utf8(), clean);
+    rs_text_clean(line, length, terminal_utf8(), clean);
     fprintf(stderr, "rankscope: %s\n", clean);
 }
 

@@ -186,7 +186,8 @@ static bool selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t loc
     return rs_truths_end(&known) == RS_YES;
 }
 
-bool rs_edit_selects_time(const rs_edit *edit, int64_t ns)
+/* Whether its terms hold of a time, ns. */
+static bool edit_selects_time(const rs_edit *edit, int64_t ns)
 {
     for (size_t i = 0; i < rs_edit_n_terms(edit); i++) {
         const rs_expr_term *t = rs_edit_term(edit, i);
@@ -195,7 +196,7 @@ bool rs_edit_selects_time(const rs_edit *edit, int64_t ns)
     return true;
 }
 
-rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
+static rs_edit_target edit_target_of(const rs_edit *edit, rs_part *part)
 {
     static const rs_part parts[] = {RS_PART_HOST, RS_PART_LOADER, RS_PART_LAUNCH, RS_PART_GAP};
     rs_edit_target target = RS_TARGET_WORK;
@@ -254,7 +255,7 @@ static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t 
                 continue;
             if (!selects(edit, x, r, i, NULL)) continue;
             int64_t *w = &x->w->work[x->e->node_base[r] + i];
-            if (!rs_edit_selects_time(edit, *w)) continue;
+            if (!edit_selects_time(edit, *w)) continue;
             if (values)
                 values[(*n)++] = *w;
             else
@@ -285,7 +286,7 @@ static void scale_comm(const rs_edit *edit, rs_editor *x, int64_t *values, size_
             } else if (e->kind[node] & RS_ENGINE_COMES) {
                 continue; /* it did not wait: its time is its peer's */
             }
-            if (!rs_edit_selects_time(edit, *w)) continue;
+            if (!edit_selects_time(edit, *w)) continue;
             if (values)
                 values[(*n)++] = *w;
             else
@@ -322,7 +323,7 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
                 if (own == RS_NO_EDGE) continue;
                 if (!selected && !selects(edit, x, r, i, NULL)) break;
                 selected = true;
-                if (!rs_edit_selects_time(edit, own)) continue;
+                if (!edit_selects_time(edit, own)) continue;
                 if (values)
                     values[(*n)++] = own;
                 else
@@ -344,7 +345,7 @@ static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
     const rs_engine *e = x->e;
     rs_part part;
-    rs_edit_target target = rs_edit_target_of(edit, &part);
+    rs_edit_target target = edit_target_of(edit, &part);
     bool by_median = edit->scaling == RS_SCALE_MEDIAN;
     int64_t *values = by_median ? rs_malloc((e->n_nodes + e->n_edges + 1) * sizeof *values) : NULL;
     RS_LOCAL uint8_t *done = rs_malloc(e->n_meetings + 1);

@@ -189,8 +189,6 @@ typedef struct rs_editor {
         *of_label; /* within seen, by label of the rank: 0 not looked at, or 1 and an rs_truth of its nodes */
 } rs_editor;
 
-/* Whether its terms hold of a time, ns. */
-bool rs_edit_selects_time(const rs_edit *edit, int64_t ns);
 /* Which of the node's times the selector is about. */
 typedef enum rs_edit_target {
     RS_TARGET_WORK,
@@ -198,7 +196,6 @@ typedef enum rs_edit_target {
     RS_TARGET_HOST,
     RS_TARGET_LATENCY
 } rs_edit_target;
-rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part);
 
 /* edits_graph.c */
 /* Fills x->behind; the caller frees it. */

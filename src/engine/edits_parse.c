@@ -187,7 +187,8 @@ static bool takes(const char **at, char c)
     return true;
 }
 
-const char *const rs_axis_words[RS_N_AXIS_OF] = {"", "/all_to_all", "/others"};
+/* "/all_to_all", "/others": what follows an axis, by rs_axis_of. */
+static const char *const axis_words[RS_N_AXIS_OF] = {"", "/all_to_all", "/others"};
 
 /* @SIZExSTRIDE, with a word after it or not; false: it is none, and *at stays. */
 static bool parse_axis(rs_edit *e, const char **at)
@@ -199,8 +200,8 @@ static bool parse_axis(rs_edit *e, const char **at)
         return false;
     }
     for (size_t i = 1; i < RS_N_AXIS_OF; i++)
-        if (strncmp(end, rs_axis_words[i], strlen(rs_axis_words[i])) == 0) {
-            end += strlen(rs_axis_words[i]);
+        if (strncmp(end, axis_words[i], strlen(axis_words[i])) == 0) {
+            end += strlen(axis_words[i]);
             e->axis_of = (uint8_t)i;
             break;
         }
@@ -395,7 +396,7 @@ static void print_edit(const rs_edit *e, rs_text *out)
         rs_text_put(out, " ");
         if (e->axis_size)
             rs_text_printf(out, "@%lldx%lld%s", (long long)e->axis_size, (long long)e->axis_stride,
-                           rs_axis_words[e->axis_of]);
+                           axis_words[e->axis_of]);
         else
             print_name(&e->name, out);
         if (e->kind == RS_EDIT_FUSE) {

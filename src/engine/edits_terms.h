@@ -38,8 +38,6 @@ rs_status rs_edit_even_out(const rs_edit *edit, rs_editor *x, rs_error *err);
 /* Sizes of transfers, and transfers, from which on it is known how much of them grows with its size. With fewer the answer is
  * an interval: all of a transfer may grow, or none. */
 #define RS_SIZES_OF_FIT 3
-/* "/all_to_all", "/others": what follows an axis, by rs_axis_of. */
-extern const char *const rs_axis_words[RS_N_AXIS_OF];
 /* Whether ranks meet as a group that the edit is about. */
 bool rs_edit_is_of_group(const rs_edit *edit, const rs_editor *x, const rs_meeting *meeting);
 /* Work that is not launched any more: what its thread took up to the launch goes. And of all members of a collective. */

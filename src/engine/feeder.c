@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "base/interval.h"
 
 typedef struct rs_feeder_edge {
     uint64_t id; /* what is waited for */
@@ -123,57 +122,4 @@ void rs_feeder_clear(rs_feeder *f)
     rs_free_all(f->nodes, f->edges, f->first, f->ready);
     rs_map64_clear(&f->by_id);
     memset(f, 0, sizeof *f);
-}
-
-/* ---- a run ------------------------------------------------------------------------------------------ */
-
-/* Nodes under way, a heap: the one that ends first on top. */
-typedef struct running {
-    struct run_end {
-        int64_t time;
-        uint32_t node;
-    } * items;
-    size_t n, capacity;
-} running;
-
-static bool ends_before(struct run_end a, struct run_end b)
-{
-    return a.time != b.time ? a.time < b.time : a.node < b.node;
-}
-
-static bool begin(running *r, struct run_end end)
-{
-    if (!RS_GROW_ONE(r->items, r->n, r->capacity)) return false;
-    RS_HEAP_UP(r->items, r->n++, end, ends_before, RS_HEAP_UNMARKED);
-    return true;
-}
-
-static struct run_end finish(running *r)
-{
-    struct run_end top = r->items[0], last = r->items[--r->n];
-    RS_HEAP_DOWN(r->items, r->n, last, ends_before, RS_HEAP_UNMARKED);
-    return top;
-}
-
-rs_status rs_feeder_run(rs_feeder *f, int64_t (*duration)(const void *context, uint32_t node),
-                        const void *context, int64_t *time, rs_error *err)
-{
-    running under_way = {0};
-    rs_status status = RS_OK;
-    *time = 0;
-    for (bool more = true; more && status == RS_OK;) {
-        uint32_t node;
-        while (status == RS_OK && (node = rs_feeder_next(f)) != RS_FEEDER_NONE) {
-            int64_t takes = duration(context, node);
-            struct run_end end = {rs_add_sat(*time, takes > 0 ? takes : 0), node};
-            if (!begin(&under_way, end)) status = rs_fail_nomem(err, "nodes under way");
-        }
-        more = under_way.n > 0;
-        if (status != RS_OK || !more) continue;
-        struct run_end end = finish(&under_way);
-        *time = end.time;
-        rs_feeder_complete(f, end.node);
-    }
-    rs_free(under_way.items);
-    return status;
 }

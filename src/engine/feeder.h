@@ -38,9 +38,3 @@ void rs_feeder_complete(rs_feeder *feeder, uint32_t node);
 /* Nodes that were not handed out. */
 size_t rs_feeder_left(const rs_feeder *feeder);
 void rs_feeder_clear(rs_feeder *feeder);
-
-/* A whole run on a machine with room for everything: each node starts when it is ready and takes its
- * duration. *time: when the last one ends, which no simulator can beat. What the feeder keeps back stays in
- * it. */
-rs_status rs_feeder_run(rs_feeder *feeder, int64_t (*duration)(const void *context, uint32_t node),
-                        const void *context, int64_t *time, rs_error *err);

@@ -3,8 +3,6 @@
 
 #include "base/strings.h"
 
-#define RS_NO_LANE_VALUE UINT32_MAX
-
 typedef struct rs_lane_entry {
     int64_t time;
     uint32_t lane, value;

@@ -100,7 +100,6 @@ void rs_kineto_rollback(rs_kineto *core);
 /* Interns a JSON string's text, decoding it if need be; counts damage in it. RS_NO_STRING sets core->failure.
  */
 uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offset);
-void rs_kineto_problem(rs_kineto *core, const char *kind, const char *message, uint64_t offset);
 /* Counts the defects noted since the last event or member. */
 void rs_kineto_report(rs_kineto *core);
 bool rs_kineto_fail(rs_kineto *core, rs_status status); /* remembers the failure; returns false */

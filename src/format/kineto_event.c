@@ -27,7 +27,7 @@ bool rs_kineto_fail(rs_kineto *core, rs_status status)
     return false;
 }
 
-void rs_kineto_problem(rs_kineto *core, const char *kind, const char *message, uint64_t offset)
+static void kineto_problem(rs_kineto *core, const char *kind, const char *message, uint64_t offset)
 {
     core->defect = true;
     if (core->n_pending == RS_MAX_PENDING) return;
@@ -42,7 +42,7 @@ void rs_kineto_problem(rs_kineto *core, const char *kind, const char *message, u
 static void doubt(rs_kineto *core, const char *kind, const char *message, uint64_t offset)
 {
     unsigned n = core->n_pending;
-    rs_kineto_problem(core, kind, message, offset);
+    kineto_problem(core, kind, message, offset);
     if (core->n_pending > n) core->pending[n].unreliable = true;
 }
 
@@ -130,8 +130,8 @@ uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offs
     size_t n = text->length;
     bool damaged = text->high && !rs_utf8_valid(text->bytes, n);
     if (text->control)
-        rs_kineto_problem(core, "control_character",
-                          "raw control characters inside a string; kept as they are", offset);
+        kineto_problem(core, "control_character", "raw control characters inside a string; kept as they are",
+                       offset);
     if (text->escaped || damaged) {
         char *out = scratch_of(core, n * 3 + 1);
         bool repaired = false;
@@ -146,8 +146,7 @@ uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offs
             doubt(core, "invalid_utf8", "bytes that are no UTF-8 inside a string; replaced by U+FFFD",
                   offset);
         else if (repaired)
-            rs_kineto_problem(core, "bad_escape", "an escape in a string means nothing; kept as it is",
-                              offset);
+            kineto_problem(core, "bad_escape", "an escape in a string means nothing; kept as it is", offset);
     }
     uint32_t id = rs_strings_add(&core->events->strings, bytes, n);
     if (id == RS_NO_STRING) rs_kineto_fail(core, rs_fail_nomem(core->err, "names"));
@@ -219,9 +218,8 @@ static rs_json_status read_time(reading *r, rs_exact_time *out, bool *has, rs_op
     *has = is && rs_exact_time_parse(text.bytes, text.length, out);
     if (quoted || !*has) r->core->learnable = false;
     if (!*has && !is_null(&text)) {
-        rs_kineto_problem(r->core, "bad_time",
-                          "ts or dur is no finite number of microseconds within 292 years",
-                          offset_of(r, begin));
+        kineto_problem(r->core, "bad_time", "ts or dur is no finite number of microseconds within 292 years",
+                       offset_of(r, begin));
     }
     see(r->core, begin, r->p, op, 0);
     return RS_JSON_OK;
@@ -245,8 +243,8 @@ static rs_json_status read_id(reading *r, int64_t *number, uint32_t *string, rs_
     } else if (!is || !rs_json_int(text.bytes, text.length, number)) {
         *number = RS_NO_VALUE;
         if (!is_null(&text))
-            rs_kineto_problem(r->core, "number_range", "a number that no 64 bits hold; the value is unknown",
-                              offset_of(r, begin));
+            kineto_problem(r->core, "number_range", "a number that no 64 bits hold; the value is unknown",
+                           offset_of(r, begin));
     }
     see(r->core, begin, r->p, op, 0);
     return RS_JSON_OK;
@@ -348,9 +346,9 @@ static rs_json_status read_number_argument(reading *r, rs_column_id column)
     if (!good && !quoted) {
         bool word = text.length && (*text.bytes == 't' || *text.bytes == 'f' || is_null(&text));
         if (!word && *text.bytes != '[' && *text.bytes != '{')
-            rs_kineto_problem(r->core, "number_range",
-                              "a number that no 64 bits hold, NaN or Infinity; the value is unknown",
-                              offset_of(r, begin));
+            kineto_problem(r->core, "number_range",
+                           "a number that no 64 bits hold, NaN or Infinity; the value is unknown",
+                           offset_of(r, begin));
     }
     see(r->core, begin, r->p, real ? RS_OP_REAL : RS_OP_INT, column);
     return RS_JSON_OK;
@@ -467,10 +465,10 @@ static bool push_other(reading *r, const rs_json_text *key, rs_other_kind kind, 
     if (text == RS_NO_STRING) return false;
     rs_status status = rs_other_name_add(e, text, row, &name, r->core->err);
     if (status == RS_OK && name == RS_NO_OTHER) {
-        rs_kineto_problem(r->core, "too_many_arguments",
-                          "more names of arguments than are kept (1024 of one file); a value of another name "
-                          "is unknown",
-                          offset_of(r, key->bytes));
+        kineto_problem(r->core, "too_many_arguments",
+                       "more names of arguments than are kept (1024 of one file); a value of another name "
+                       "is unknown",
+                       offset_of(r, key->bytes));
         return true;
     }
     if (status == RS_OK) status = rs_other_add(e, name, row, kind, value, r->core->err);
@@ -507,9 +505,9 @@ static rs_json_status read_other(reading *r, const rs_json_text *key)
         kind = RS_OTHER_NONE;
     } else if (first == 'n' || first == 'i') {
         kind = RS_OTHER_NONE;
-        rs_kineto_problem(r->core, "number_range",
-                          "a number that no 64 bits hold, NaN or Infinity; the value is unknown",
-                          offset_of(r, begin));
+        kineto_problem(r->core, "number_range",
+                       "a number that no 64 bits hold, NaN or Infinity; the value is unknown",
+                       offset_of(r, begin));
     } else if (is && !string) {
         kind = kind_of(text.bytes, text.length, &value);
     }
@@ -550,8 +548,8 @@ static bool has_room(reading *r, uint32_t name)
     if (e->n_counters < MAX_SERIES) return true;
     for (size_t i = 0; i < e->n_counters; i++)
         if (e->counters[i].name == name) return true;
-    rs_kineto_problem(r->core, "many_counters", "counters beyond the first 100 names are not read",
-                      offset_of(r, r->p));
+    kineto_problem(r->core, "many_counters", "counters beyond the first 100 names are not read",
+                   offset_of(r, r->p));
     return false;
 }
 
@@ -595,8 +593,8 @@ static rs_json_status read_flow_id(reading *r)
         if ((r->core->columns >> RS_COL_FLOW_ID & 1) && !push(r, RS_COL_FLOW_ID, id, 0, 0))
             return RS_JSON_BAD;
     } else if (is && !quoted) {
-        rs_kineto_problem(r->core, "number_range", "a number that no 64 bits hold; the value is unknown",
-                          offset_of(r, begin));
+        kineto_problem(r->core, "number_range", "a number that no 64 bits hold; the value is unknown",
+                       offset_of(r, begin));
     }
     if (!is || quoted) r->core->learnable = false;
     see(r->core, begin, r->p, RS_OP_ID, RS_COL_FLOW_ID);
@@ -666,7 +664,7 @@ static rs_json_status finish(reading *r)
         if (r->rounded) core->learnable = false;
         if (!ok) {
             r->now.start = r->now.duration = RS_NO_TIME;
-            rs_kineto_problem(core, "bad_time", "ts + dur is beyond 292 years", offset_of(r, r->p));
+            kineto_problem(core, "bad_time", "ts + dur is beyond 292 years", offset_of(r, r->p));
         }
     } else if (r->has_dur) {
         /* from an unknown start on: rounded by itself */

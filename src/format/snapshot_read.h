@@ -103,7 +103,4 @@ uint32_t rs_snapshot_row(rs_snapshot_reader *r, rs_values *values, uint32_t node
 /* Appends a copy of an event. */
 bool rs_snapshot_copy_event(rs_snapshot_events *e, size_t row);
 
-/* A whole number from 0 up. */
-bool rs_snapshot_unsigned(const rs_values *values, uint32_t node, uint64_t *out);
-
 extern const char *const rs_snapshot_words[RS_N_WORDS];

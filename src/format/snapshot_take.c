@@ -37,7 +37,8 @@ static void read_items(rs_snapshot_reader *r, const rs_values *v, const uint32_t
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-bool rs_snapshot_unsigned(const rs_values *v, uint32_t node, uint64_t *out)
+/* A whole number from 0 up. */
+static bool snapshot_unsigned(const rs_values *v, uint32_t node, uint64_t *out)
 {
     if (node == RS_NO_NODE) return false;
     const rs_value *x = rs_values_at(v, node);
@@ -53,7 +54,7 @@ bool rs_snapshot_unsigned(const rs_values *v, uint32_t node, uint64_t *out)
 static bool size_of(const rs_values *v, uint32_t node, int64_t *out)
 {
     uint64_t u;
-    if (!rs_snapshot_unsigned(v, node, &u) || u > INT64_MAX) return false;
+    if (!snapshot_unsigned(v, node, &u) || u > INT64_MAX) return false;
     *out = (int64_t)u;
     return true;
 }
@@ -62,7 +63,7 @@ static bool size_of(const rs_values *v, uint32_t node, int64_t *out)
 static bool unsigned_or(const rs_values *v, uint32_t node, uint64_t otherwise, uint64_t *out)
 {
     *out = otherwise;
-    return node == RS_NO_NODE || rs_snapshot_unsigned(v, node, out);
+    return node == RS_NO_NODE || snapshot_unsigned(v, node, out);
 }
 
 static uint32_t name_of(const rs_values *v, uint32_t node)
@@ -239,7 +240,7 @@ static unsigned read_event(const rs_values *v, const items *d, rs_snapshot_actio
     e->size[at] = 0;
     if (!unsigned_or(v, d->of[RS_WORD_STREAM], 0, &e->stream[at])) return RS_WORD_STREAM;
     if (action == RS_SNAPSHOT_SNAPSHOT || action == RS_SNAPSHOT_OTHER) return 0;
-    if (!rs_snapshot_unsigned(v, d->of[oom ? RS_WORD_DEVICE_FREE : RS_WORD_ADDR], &e->address[at]))
+    if (!snapshot_unsigned(v, d->of[oom ? RS_WORD_DEVICE_FREE : RS_WORD_ADDR], &e->address[at]))
         return oom ? RS_WORD_DEVICE_FREE : RS_WORD_ADDR;
     return size_of(v, d->of[RS_WORD_SIZE], &e->size[at]) ? 0 : RS_WORD_SIZE;
 }
@@ -306,8 +307,8 @@ static bool read_pool(const rs_values *v, uint32_t node, uint64_t pool[2])
     if (rs_values_at(v, node)->type != RS_VALUE_LIST) return false;
     rs_value_walk walk = rs_value_children(v, node);
     uint32_t a, b;
-    return rs_value_next(&walk, &a) && rs_value_next(&walk, &b) && rs_snapshot_unsigned(v, a, &pool[0]) &&
-           rs_snapshot_unsigned(v, b, &pool[1]);
+    return rs_value_next(&walk, &a) && rs_value_next(&walk, &b) && snapshot_unsigned(v, a, &pool[0]) &&
+           snapshot_unsigned(v, b, &pool[1]);
 }
 
 /* The blocks of a segment were taken just before it; those of a list that is strange are copied to the end. */
@@ -356,7 +357,7 @@ static rs_values_step take_segment(rs_snapshot_reader *r, rs_values *v, uint32_t
     if (!unsigned_or(v, d->of[RS_WORD_STREAM], 0, &g.stream)) g.bad = RS_WORD_STREAM;
     if (!device_of(v, d->of[RS_WORD_DEVICE], &g.device)) g.bad = RS_WORD_DEVICE;
     if (!size_of(v, d->of[RS_WORD_TOTAL_SIZE], &g.size)) g.bad = RS_WORD_TOTAL_SIZE;
-    if (!rs_snapshot_unsigned(v, d->of[RS_WORD_ADDRESS], &g.address)) g.bad = RS_WORD_ADDRESS;
+    if (!snapshot_unsigned(v, d->of[RS_WORD_ADDRESS], &g.address)) g.bad = RS_WORD_ADDRESS;
     g.expandable = is_true(v, d->of[RS_WORD_EXPANDABLE]);
     g.small = has(d, RS_WORD_SEGMENT_TYPE) ? name_of(v, d->of[RS_WORD_SEGMENT_TYPE]) == RS_WORD_SMALL
                                            : g.size == SMALL_SEGMENT;

@@ -94,7 +94,8 @@ void rs_sql_add(rs_sql *sql, const char *format, ...)
         sql->n += (size_t)n;
 }
 
-rs_status rs_sql_column(rs_sql *sql, rs_database *d, const char *table, const char *names)
+/* Appends the first of the names ("a|b") that is a column of the table, read from alias t; else NULL. */
+static rs_status sql_column(rs_sql *sql, rs_database *d, const char *table, const char *names)
 {
     for (const char *p = names; *p;) {
         size_t n = strcspn(p, "|");
@@ -165,7 +166,7 @@ static rs_status add_string(rs_sql *sql, rs_database *d, const char *table, cons
         return RS_OK;
     }
     rs_sql_add(sql, "(SELECT value FROM StringIds WHERE id = ");
-    RS_TRY(rs_sql_column(sql, d, table, names));
+    RS_TRY(sql_column(sql, d, table, names));
     rs_sql_add(sql, ")");
     return RS_OK;
 }
@@ -178,12 +179,12 @@ rs_status rs_database_read(rs_database *d, const rs_source_table *t, void *conte
     rs_status status = rs_database_has(d, t->table, &found);
     if (status != RS_OK || !found) return status;
     rs_sql_add(&sql, "SELECT ");
-    RS_TRY(t->strings ? add_string(&sql, d, t->table, t->strings) : rs_sql_column(&sql, d, t->table, "name"));
+    RS_TRY(t->strings ? add_string(&sql, d, t->table, t->strings) : sql_column(&sql, d, t->table, "name"));
     for (size_t i = 0; t->columns[i]; i++) {
         bool string = t->columns[i][0] == '@';
         rs_sql_add(&sql, ", ");
         RS_TRY(string ? add_string(&sql, d, t->table, t->columns[i] + 1)
-                      : rs_sql_column(&sql, d, t->table, t->columns[i]));
+                      : sql_column(&sql, d, t->table, t->columns[i]));
     }
     rs_sql_add(&sql, " FROM \"%s\" t", t->table);
     if (t->only) {

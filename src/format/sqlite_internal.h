@@ -30,8 +30,6 @@ typedef struct rs_sql {
     bool too_long;
 } rs_sql;
 void rs_sql_add(rs_sql *sql, const char *format, ...) RS_PRINTF(2, 3);
-/* Appends the first of the names ("a|b") that is a column of the table, read from alias t; else NULL. */
-rs_status rs_sql_column(rs_sql *sql, rs_database *d, const char *table, const char *names);
 
 /* What a row becomes: an event where it gives r a category. */
 typedef rs_status (*rs_row_fn)(void *context, sqlite3_stmt *s, rs_native *r);

@@ -38,7 +38,8 @@ rs_status rs_zip_open(const void *bytes, size_t size, const char *file, rs_zip *
     return RS_OK;
 }
 
-bool rs_zip_next(const rs_zip *zip, size_t *at, rs_zip_member *member)
+/* The next member of the list; false at its end and where it is damaged. Start with *at == 0. */
+static bool zip_next(const rs_zip *zip, size_t *at, rs_zip_member *member)
 {
     if (*at == 0) *at = zip->directory;
     if (*at > zip->size || zip->size - *at < ENTRY_SIZE) return false;
@@ -60,7 +61,7 @@ bool rs_zip_next(const rs_zip *zip, size_t *at, rs_zip_member *member)
 bool rs_zip_find(const rs_zip *zip, const char *name, rs_zip_member *member)
 {
     size_t length = strlen(name);
-    for (size_t at = 0; rs_zip_next(zip, &at, member);)
+    for (size_t at = 0; zip_next(zip, &at, member);)
         if (member->name_length == length && memcmp(member->name, name, length) == 0) return true;
     return false;
 }

@@ -24,8 +24,6 @@ typedef struct rs_zip_member {
  * messages. */
 rs_status rs_zip_open(const void *bytes, size_t size, const char *file, rs_zip *out, rs_error *err);
 
-/* The next member of the list; false at its end and where it is damaged. Start with *at == 0. */
-bool rs_zip_next(const rs_zip *zip, size_t *at, rs_zip_member *member);
 bool rs_zip_find(const rs_zip *zip, const char *name, rs_zip_member *member);
 
 /* The text of a member, terminated; the caller frees it with rs_free. RS_ERR_LIMIT above max_bytes;

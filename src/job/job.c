@@ -60,11 +60,26 @@ static uint64_t file_size(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
 }
 
-void rs_input_clear(rs_input *input)
+static void input_release(rs_input *input)
 {
-    for (size_t k = 0; k < input->n_recordings; k++) rs_input_clear(&input->recordings[k]);
+    for (size_t i = 0; i < input->n_traces; i++) rs_trace_clear(&input->traces[i]);
+    rs_free(input->traces);
+    rs_stored_input_end(input);
+    rs_events_free(input->events);
+    rs_free(input->marks);
+    input->marks = NULL;
+    input->traces = NULL;
+    input->n_traces = 0;
+    input->events = NULL;
+    input->loaded = 0;
+    input->told_by = 0;
+}
+
+static void input_clear(rs_input *input)
+{
+    for (size_t k = 0; k < input->n_recordings; k++) input_clear(&input->recordings[k]);
     rs_free(input->recordings);
-    rs_input_release(input);
+    input_release(input);
     rs_problems_clear(&input->problems);
     rs_wire_clear(&input->stamps);
     rs_free_all(input->path, input->instead, input->role);
@@ -147,7 +162,7 @@ rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
                       .label_rank = RS_NO_VALUE,
                       .from_directory = file->optional};
     if (!copy_texts(file, &input) || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
-        rs_input_clear(&input);
+        input_clear(&input);
         return rs_fail_nomem(err, "inputs");
     }
     job->bytes_total += rs_input_size(&input);
@@ -200,7 +215,7 @@ void rs_job_close(rs_job *job)
     rs_job_forget_other(job);
     rs_job_captures_free(job->captures);
     rs_job_classes_free(job->classes);
-    for (size_t i = 0; i < job->n_inputs; i++) rs_input_clear(&job->inputs[i]);
+    for (size_t i = 0; i < job->n_inputs; i++) input_clear(&job->inputs[i]);
     rs_free(job->inputs);
     rs_selection_clear(&job->opened);
     pthread_mutex_destroy(&job->lock);
@@ -214,21 +229,6 @@ rs_job_stats rs_job_get_stats(const rs_job *job)
 
 /* ---- loading one input ------------------------------------------------------------------------------ */
 
-void rs_input_release(rs_input *input)
-{
-    for (size_t i = 0; i < input->n_traces; i++) rs_trace_clear(&input->traces[i]);
-    rs_free(input->traces);
-    rs_stored_input_end(input);
-    rs_events_free(input->events);
-    rs_free(input->marks);
-    input->marks = NULL;
-    input->traces = NULL;
-    input->n_traces = 0;
-    input->events = NULL;
-    input->loaded = 0;
-    input->told_by = 0;
-}
-
 static void forget_kept(rs_job *job, rs_input *input)
 {
     pthread_mutex_lock(&job->lock);
@@ -240,7 +240,7 @@ static void forget_kept(rs_job *job, rs_input *input)
 void rs_input_forget(rs_job *job, rs_input *input)
 {
     forget_kept(job, input);
-    rs_input_release(input);
+    input_release(input);
 }
 
 void rs_input_keep(rs_job *job, rs_input *input)
@@ -254,7 +254,7 @@ void rs_input_keep(rs_job *job, rs_input *input)
         if (keep) job->kept += input->kept = bytes;
         pthread_mutex_unlock(&job->lock);
     }
-    if (!keep) rs_input_release(input);
+    if (!keep) input_release(input);
 }
 
 typedef struct load_progress {
@@ -500,7 +500,7 @@ static rs_status load_recordings(rs_job *job, rs_input *input, const rs_load_set
         *bytes_in += bytes;
         if (status == RS_OK) status = add_recording(input, k, err);
     }
-    if (status != RS_OK) rs_input_release(input);
+    if (status != RS_OK) input_release(input);
     return status;
 }
 
@@ -580,7 +580,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     if (input->events && (input->loaded & columns) == columns) return RS_OK;
     if (job->settings.keep) columns |= RS_ALL_COLUMNS;
     forget_kept(job, input);
-    rs_input_release(input);
+    input_release(input);
     rs_problems_clear(&input->problems);
     double begin = rs_clock_seconds();
     load_progress progress = {.job = job};
@@ -605,7 +605,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     }
     if (status == RS_OK && !needs && job->captures) status = graft(job, input, &needs, err);
     if (status != RS_OK) {
-        rs_input_release(input);
+        input_release(input);
         return status;
     }
     input->loaded = columns;

@@ -80,7 +80,6 @@ rs_status rs_inputs_read_labels(rs_job *job, rs_error *err);
 
 /* Reads an input's events and splits them into ranks. Already loaded with enough columns: nothing is done. */
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err);
-void rs_input_release(rs_input *input);
 /* Behind a run: keeps the events for the next one if the settings want it and they fit, else releases them.
  */
 void rs_input_keep(rs_job *job, rs_input *input);
@@ -97,7 +96,6 @@ void rs_job_captures_free(struct rs_job_captures *captures);
 
 /* Forgets what is loaded, also what was to be kept. */
 void rs_input_forget(rs_job *job, rs_input *input);
-void rs_input_clear(rs_input *input);
 /* Bytes of its files, as they are packed; 0 where that cannot be known. */
 uint64_t rs_input_size(const rs_input *input);
 bool rs_input_is_stdin(const rs_input *input); /* ... which can be read once */
@@ -311,8 +309,6 @@ void rs_job_store_close(rs_job *job);
 
 /* ---- rounds: job_rounds.c */
 
-/* The branch below an answer that was made under this value, or NULL. */
-rs_answer *rs_answer_under(const rs_answer *answer, const rs_bytes *agreed);
 /* A new branch, to be filled. */
 rs_status rs_answer_add(rs_answer *answer, const rs_layout *layout, const void *agreed, rs_answer **out,
                         rs_error *err);

@@ -27,7 +27,8 @@ static rs_status pack(const rs_layout *layout, const void *value, rs_bytes *out,
     return RS_OK;
 }
 
-rs_answer *rs_answer_under(const rs_answer *answer, const rs_bytes *agreed)
+/* The branch below an answer that was made under this value, or NULL. */
+static rs_answer *answer_under(const rs_answer *answer, const rs_bytes *agreed)
 {
     for (size_t i = 0; i < answer->n_next; i++)
         if (same_bytes(&answer->next[i].given, agreed)) return &answer->next[i];
@@ -118,7 +119,7 @@ rs_status rs_question_settle(rs_question *q, const rs_ranking *ranking, rs_error
             for (size_t k = 0; input->status == RS_OK && k < input->n_ranks; k++) {
                 rs_rank_answer *rank = &input->ranks[k];
                 if (!rank->asked) continue;
-                rs_answer *next = rs_answer_under(rank->at, &q->agreed[q->round - 1].packed);
+                rs_answer *next = answer_under(rank->at, &q->agreed[q->round - 1].packed);
                 if (next)
                     rs_answer_take(input, rank, next);
                 else

@@ -227,7 +227,8 @@ static void read_times(rs_wire_reader *r, rs_input_answer *answer)
 
 /* ---- fetching -------------------------------------------------------------------------------------------- */
 
-bool rs_entry_reader(rs_entry *entry, uint32_t id, rs_arena *arena, rs_wire_reader *out)
+/* A part of an entry for reading; false: it is not there, or damaged. */
+static bool entry_reader(rs_entry *entry, uint32_t id, rs_arena *arena, rs_wire_reader *out)
 {
     size_t n;
     const uint8_t *bytes = rs_entry_part_of(entry, id, &n);
@@ -240,8 +241,8 @@ static bool read_entry(rs_entry *entry, const rs_question *q, const rs_ranking *
                        rs_input_answer *answer)
 {
     rs_wire_reader said, times;
-    if (!rs_entry_reader(entry, PART_ANSWER, &answer->arena, &said)) return false;
-    if (!rs_entry_reader(entry, PART_TIMES, &answer->arena, &times)) return false;
+    if (!entry_reader(entry, PART_ANSWER, &answer->arena, &said)) return false;
+    if (!entry_reader(entry, PART_TIMES, &answer->arena, &times)) return false;
     rs_input_answer_read(q, ranking, at, &said, answer);
     if (said.bad || said.p != said.end || answer->status != RS_OK) return false;
     read_times(&times, answer);

@@ -31,8 +31,6 @@ void rs_job_store_put(rs_job *job, const rs_entry_key *key, bool in_place, const
 
 /* An answer that is not much smaller than its input is not worth keeping: the input is read as fast. */
 bool rs_is_small_beside(size_t n, uint64_t input_bytes);
-/* A part of an entry for reading; false: it is not there, or damaged. */
-bool rs_entry_reader(rs_entry *entry, uint32_t id, rs_arena *arena, rs_wire_reader *out);
 
 /* ---- problems as bytes: partial_write.c, partial_read.c */
 void rs_problems_write(rs_wire_writer *w, const rs_problems *problems);

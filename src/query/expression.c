@@ -102,11 +102,6 @@ void rs_expr_join(rs_expr *e, unsigned step)
         e->steps[e->n_steps++] = (uint8_t)step;
 }
 
-rs_status rs_expr_check(const rs_expr *e, rs_error *err)
-{
-    return e && !e->failed ? RS_OK : rs_fail_nomem(err, "condition");
-}
-
 /* ---- printing ----------------------------------------------------------------------------------------------- */
 
 static bool is_reserved(const char *text, size_t n)
@@ -120,7 +115,8 @@ static bool is_reserved(const char *text, size_t n)
     return false;
 }
 
-bool rs_expr_is_plain(const char *text, size_t n)
+/* Whether it needs quotes. */
+static bool expr_is_plain(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!rs_scan_is_word(text[i]) && (!text[i] || !strchr(".:/@#-", text[i]))) return false;
@@ -149,7 +145,7 @@ static void print_quoted(const char *text, size_t n, rs_text *out)
 
 void rs_expr_print_text(const char *text, size_t n, rs_text *out)
 {
-    if (rs_expr_is_plain(text, n))
+    if (expr_is_plain(text, n))
         rs_text_add(out, text, n);
     else
         print_quoted(text, n, out);

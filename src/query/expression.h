@@ -95,7 +95,7 @@ rs_status rs_expr_parse(const char *text, const rs_language *language, rs_expr *
 rs_status rs_expr_parse_part(const char **at, const rs_language *language, rs_expr **out, rs_error *err);
 void rs_expr_free(rs_expr *expr); /* NULL is allowed */
 
-/* By hand: terms are pushed, and join what is topmost. What fails leaves `failed` set, which rs_expr_check says once.
+/* By hand: terms are pushed, and join what is topmost. What fails leaves `failed` set.
  * NULL when out of memory; the others take NULL. */
 rs_expr *rs_expr_create(const rs_language *language);
 void rs_expr_push_text(rs_expr *expr, size_t field, rs_where_op op, const char *text, size_t n);
@@ -104,7 +104,6 @@ void rs_expr_push_spans(rs_expr *expr, size_t field, rs_where_op op, const rs_sp
 void rs_expr_push_word(rs_expr *expr, size_t field, size_t word);
 /* RS_EXPR_AND, RS_EXPR_OR, RS_EXPR_NOT; a second "not" takes the first away. */
 void rs_expr_join(rs_expr *expr, unsigned step);
-rs_status rs_expr_check(const rs_expr *expr, rs_error *err);
 
 /* A term with what it owns elsewhere; for the parser. NULL: there are too many, or no memory. */
 rs_expr_term *rs_expr_add_term(rs_expr *expr);
@@ -118,8 +117,6 @@ rs_datum_value *rs_expr_add_value(rs_expr *expr, rs_expr_term *term);
 void rs_expr_print(const rs_expr *expr, rs_text *out);
 /* A text as a value: as it is where nothing in it means anything to any language, else in double quotes. */
 void rs_expr_print_text(const char *text, size_t n, rs_text *out);
-/* Whether it needs quotes. */
-bool rs_expr_is_plain(const char *text, size_t n);
 
 /* ---- deciding ----------------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include "base/try.h"
 #include "table/record.h"
 
-const char *const rs_private_words[RS_N_PRIVATE] = {
+static const char *const private_words[RS_N_PRIVATE] = {
     "folder",  "file",   "function", "Module", "annotation", "operator", "kernel", "call",
     "process", "thread", "host",     "group",  "device",     "category", "name",   "word"};
 
@@ -78,7 +78,7 @@ void rs_scrub_private(rs_scrub *s, rs_private of, const char *text, size_t n, ch
     uint32_t id = count(&s->private[of], text, n);
     s->failed = s->failed || id == RS_NO_STRING;
     s->kinds |= 1u << of;
-    snprintf(out, RS_SCRUBBED, "%s_%u", rs_private_words[of], (unsigned)id);
+    snprintf(out, RS_SCRUBBED, "%s_%u", private_words[of], (unsigned)id);
 }
 
 void rs_scrub_count(rs_scrub *s, uint32_t kinds)
@@ -95,7 +95,7 @@ rs_status rs_scrub_report(const rs_scrub *s, rs_table *table, rs_error *err)
 {
     for (size_t i = 0; i < RS_N_PRIVATE; i++) {
         const rs_scrub_counts *c = &s->private[i];
-        removed_row row = {.what = rs_private_words[i], .how = "replaced", .key = ""};
+        removed_row row = {.what = private_words[i], .how = "replaced", .key = ""};
         if (i == RS_PRIVATE_MODULE) row.what = "module";
         for (size_t k = 0; c->times && k < c->texts.n; k++) row.distinct += c->times[k] > 0;
         row.times = s->places[i];
@@ -119,7 +119,7 @@ void rs_scrub_write_map(const rs_scrub *s, rs_writer *out)
         for (size_t k = 0; s->private[i].times && k < s->private[i].texts.n; k++) {
             const rs_string *text = &s->private[i].texts.items[k];
             if (!s->private[i].times[k]) continue;
-            RS_WRITE(out, rs_private_words[i], "_", k, ",");
+            RS_WRITE(out, private_words[i], "_", k, ",");
             rs_writer_csv_text(out, text->text, text->length);
             rs_writer_char(out, '\n');
         }

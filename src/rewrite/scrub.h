@@ -37,8 +37,6 @@ typedef enum rs_private {
     RS_N_PRIVATE
 } rs_private;
 
-extern const char *const rs_private_words[RS_N_PRIVATE]; /* "file", "function", ... */
-
 /* Where a member stood that was left out. */
 typedef enum rs_left_place {
     RS_LEFT_ARGUMENT,

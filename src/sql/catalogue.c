@@ -363,13 +363,6 @@ rs_status rs_sql_list_tables(rs_sql_session *s, rs_error *err)
     return RS_OK;
 }
 
-const rs_sql_table *rs_sql_find_table(const rs_sql_session *s, const char *name)
-{
-    for (size_t i = 0; i < s->n_tables; i++)
-        if (sqlite3_stricmp(s->tables[i].name, name) == 0) return &s->tables[i];
-    return NULL;
-}
-
 static char *declaration(const rs_sql_table *t)
 {
     shown_column c;

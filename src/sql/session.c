@@ -312,7 +312,8 @@ void rs_sql_tell(rs_sql_session *s, rs_result *from)
     from->n_notes = 0;
 }
 
-void rs_sql_note(rs_sql_session *s, const char *text)
+/* A note for the statement's user, once; where there is no memory for it, none. */
+static void sql_note(rs_sql_session *s, const char *text)
 {
     char *note = rs_strdup(text);
     if (note) take_note(s, note);
@@ -325,7 +326,7 @@ static void tell_whose(rs_sql_session *s)
     if (s->settings.n_inputs < 2) return;
     snprintf(text, sizeof text, "events, arguments, files and threads are those of input 1, %.100s",
              s->settings.inputs[0].name);
-    rs_sql_note(s, text);
+    sql_note(s, text);
 }
 
 static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out, rs_error *err)

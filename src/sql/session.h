@@ -137,8 +137,6 @@ rs_status rs_sql_whole_events(rs_sql_session *session, const rs_event_list **out
 rs_status rs_sql_marked(rs_sql_session *session, const char *condition, const uint64_t **bits, rs_error *err);
 /* Adds problems and notes to the statement's, each once. */
 void rs_sql_tell(rs_sql_session *session, rs_result *from);
-/* A note for the statement's user, once; where there is no memory for it, none. */
-void rs_sql_note(rs_sql_session *session, const char *text);
 
 /* ---- memory.c */
 
@@ -150,7 +148,6 @@ int64_t rs_sql_taken(const rs_sql_session *session);
 /* ---- catalogue.c */
 
 rs_status rs_sql_list_tables(rs_sql_session *session, rs_error *err);
-const rs_sql_table *rs_sql_find_table(const rs_sql_session *session, const char *name);
 
 /* A table as SQLite holds it, and how it comes there and goes: the same for all of them. */
 typedef struct rs_sql_vtab {

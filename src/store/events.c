@@ -333,14 +333,6 @@ bool rs_stored_events_write(rs_events_draft *d, const char *folder, const rs_ent
     return rs_entry_write(folder, key, in_place, d->parts, n, &size, NULL) == RS_OK;
 }
 
-bool rs_stored_events_put(const char *folder, const rs_entry_key *key, rs_events *e, bool in_place)
-{
-    rs_events_draft *d = rs_stored_events_draft(e);
-    bool ok = d && rs_stored_events_write(d, folder, key, in_place);
-    rs_stored_events_drop(d);
-    return ok;
-}
-
 /* ---- reading ---------------------------------------------------------------------------------------------- */
 
 typedef struct reading {

@@ -4,9 +4,7 @@
 #include "store/entry.h"
 #include "trace/events.h"
 
-/* Writes an entry of the events, as a reader left them; false: it could not be written. */
-bool rs_stored_events_put(const char *folder, const rs_entry_key *key, rs_events *events, bool in_place);
-/* The same in two steps: what is short is copied, then all is written, on any thread. Until the draft is dropped it holds
+/* An entry of the events, as a reader left them, in two steps: what is short is copied, then all is written, on any thread. Until the draft is dropped it holds
  * the events, of which nothing may be changed but their problems. NULL: they cannot be stored. */
 typedef struct rs_events_draft rs_events_draft;
 rs_events_draft *rs_stored_events_draft(rs_events *events);

@@ -45,7 +45,8 @@ static bool in_ranges(const range *ranges, size_t n, uint32_t code)
     return low < n && code >= ranges[low].first;
 }
 
-unsigned rs_utf8_width(uint32_t code)
+/* Columns of a terminal that the character takes: 0 (combining), 1 or 2 (East Asian wide, emoji). */
+static unsigned utf8_width(uint32_t code)
 {
     if (code < 0x300) return 1;
     if (in_ranges(zero, sizeof zero / sizeof *zero, code)) return 0;
@@ -58,7 +59,7 @@ size_t rs_text_width(const char *text, size_t length)
     for (size_t i = 0; i < length;) {
         uint32_t code = 0;
         size_t n = (unsigned char)text[i] < 0x80 ? 1 : rs_utf8_next(text + i, length - i, &code);
-        width += n ? rs_utf8_width(code) : 1;
+        width += n ? utf8_width(code) : 1;
         i += n ? n : 1;
     }
     return width;
@@ -70,7 +71,7 @@ size_t rs_text_fitting(const char *text, size_t length, size_t columns)
     while (i < length) {
         uint32_t code = 0;
         size_t n = rs_utf8_next(text + i, length - i, &code);
-        width += n ? rs_utf8_width(code) : 1;
+        width += n ? utf8_width(code) : 1;
         if (width > columns) break;
         i += n ? n : 1;
     }
@@ -134,7 +135,7 @@ static size_t tail_start(const char *text, size_t length, size_t columns)
     while (i < length) {
         uint32_t code = 0;
         size_t n = rs_utf8_next(text + i, length - i, &code);
-        size_t w = n ? rs_utf8_width(code) : 1;
+        size_t w = n ? utf8_width(code) : 1;
         if (width >= skip && !(w == 0 && i > 0)) break; /* a tail does not start with a combining mark */
         width += w;
         i += n ? n : 1;

@@ -9,8 +9,6 @@
 
 #define RS_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
-/* Columns of a terminal that the character takes: 0 (combining), 1 or 2 (East Asian wide, emoji). */
-unsigned rs_utf8_width(uint32_t code);
 /* The same for a whole text; invalid bytes count 1 each. */
 size_t rs_text_width(const char *text, size_t length);
 /* The bytes at its start that fit into columns. */

@@ -125,8 +125,6 @@ void rs_words_claim(const rs_candidate *c, rs_text *out);
 void rs_words_subject(const rs_candidate *c, rs_text *out);
 /* A name on one line, without what steers terminals, its middle left out where it is wider than that. */
 void rs_words_name(const char *name, unsigned columns, rs_text *out);
-/* A list of ranks, ascending: "0-3, 8". */
-void rs_words_ranks(const int64_t *ranks, size_t n, rs_text *out);
 
 /* ---- sums by name: names.c ---------------------------------------------------------------------------------- */
 

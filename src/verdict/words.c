@@ -12,7 +12,8 @@
 
 /* ---- what a template names ---------------------------------------------------------------------------------- */
 
-void rs_words_ranks(const int64_t *ranks, size_t n, rs_text *out)
+/* A list of ranks, ascending: "0-3, 8". */
+static void words_ranks(const int64_t *ranks, size_t n, rs_text *out)
 {
     for (size_t i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && ranks[k] == ranks[k - 1] + 1;) k++;
@@ -71,7 +72,7 @@ static bool put_hosts(const rs_culprit *x, rs_text *out)
 static bool put_list(const rs_culprit *x, rs_text *out)
 {
     rs_text_put(out, x->n_ranks == 1 ? "rank " : "ranks ");
-    rs_words_ranks(x->ranks, x->n_ranks, out);
+    words_ranks(x->ranks, x->n_ranks, out);
     return x->n_ranks > 0;
 }
 

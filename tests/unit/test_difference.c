@@ -29,6 +29,11 @@ static bool all_pairs(const rs_difference_edge *edges, size_t n, int64_t dist[NO
     return true;
 }
 
+static rs_difference_edge listed(const void *edges, size_t i)
+{
+    return ((const rs_difference_edge *)edges)[i];
+}
+
 TEST(test_random)
 {
     uint64_t random = 7;
@@ -43,7 +48,7 @@ TEST(test_random)
         int64_t dist[NODES][NODES], potential[NODES] = {0}, least[NODES], greatest[NODES];
         uint32_t cycle[NODES];
         size_t n_cycle;
-        const rs_difference_system system = {rs_difference_listed, edges, n, NODES};
+        const rs_difference_system system = {listed, edges, n, NODES};
         bool can = all_pairs(edges, n, dist);
         assert_int_equal(rs_difference_solve(&system, potential, cycle, &n_cycle, NULL), RS_OK);
         assert_int_equal(can, n_cycle == 0);
@@ -75,7 +80,7 @@ TEST(test_edge_taken_out)
     int64_t potential[2] = {0}, least[2], greatest[2];
     uint32_t cycle[2];
     size_t n_cycle;
-    const rs_difference_system system = {rs_difference_listed, edges, 3, 2};
+    const rs_difference_system system = {listed, edges, 3, 2};
     assert_int_equal(rs_difference_solve(&system, potential, cycle, &n_cycle, NULL), RS_OK);
     assert_int_equal(n_cycle, 2);
     edges[1].weight = RS_DIFFERENCE_NONE;

@@ -565,7 +565,7 @@ TEST(test_limits)
     check_round(e);
     assert_false(rs_expr_required(e));
     rs_expr_push_text(e, RS_SELECT_NAME, RS_OP_EQ, "a", 1);
-    assert_int_equal(rs_expr_check(e, NULL), RS_ERR_NOMEM);
+    assert_true(e->failed);
     rs_expr_free(e);
 }
 

@@ -658,10 +658,18 @@ static void check_growing(const place *p, rs_events *e)
     rs_events_free(own);
 }
 
+static bool put_events(const char *folder, rs_events *e, bool in_place)
+{
+    rs_events_draft *d = rs_stored_events_draft(e);
+    bool ok = d && rs_stored_events_write(d, folder, &events_key, in_place);
+    rs_stored_events_drop(d);
+    return ok;
+}
+
 static void check_events(const place *p, rs_events *e)
 {
     for (unsigned threads = 1; threads < 4; threads++) {
-        assert_true(rs_stored_events_put(p->folder, &events_key, e, threads != 2));
+        assert_true(put_events(p->folder, e, threads != 2));
         rs_events *again = stored_events(p, e->loaded, threads);
         if (!again)
             fail_msg(
@@ -800,7 +808,7 @@ TEST(test_wrong_events)
         case 6: ids->rows[1] = 0; break;
         default: break;
         }
-        assert_true(rs_stored_events_put(p.folder, &events_key, e, turn % 2));
+        assert_true(put_events(p.folder, e, turn % 2));
         rs_events_free(e);
         e = stored_events(&p, RS_ALL_COLUMNS, 1);
         assert_int_equal(e != NULL, wrong == 0);
@@ -816,7 +824,7 @@ TEST(test_wrong_events)
         assert_int_equal(load_with(other, sizeof other - 1, &settings, &e, NULL), RS_OK);
         assert_int_equal(e->others.n, 1);
         e->others.rows[0] += turn / 2;
-        assert_true(rs_stored_events_put(p.folder, &events_key, e, turn % 2));
+        assert_true(put_events(p.folder, e, turn % 2));
         rs_events_free(e);
         e = stored_events(&p, settings.columns, 1);
         assert_int_equal(e != NULL, turn < 2);
@@ -835,7 +843,7 @@ static void check_hostile_events(bool in_place, int steps, size_t turns)
     const rs_load_settings settings = {.columns = RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS};
     rs_events *e = NULL;
     assert_int_equal(load_with(t.s, t.n, &settings, &e, NULL), RS_OK);
-    assert_true(rs_stored_events_put(p.folder, &events_key, e, in_place));
+    assert_true(put_events(p.folder, e, in_place));
     rs_events_free(e);
     text_clear(&t);
     rs_store_files files = files_of(&p);
@@ -1572,7 +1580,7 @@ TEST(test_events_without_memory)
         empty_place(&p);
         rs_test_fail_allocations(0, 0);
         rs_test_fail_allocations(n, 1);
-        bool put = rs_stored_events_put(p.folder, &events_key, e, false);
+        bool put = put_events(p.folder, e, false);
         uint64_t made = rs_test_fail_allocations(0, 0);
         refused += !put;
         if (put) {

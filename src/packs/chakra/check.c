@@ -283,7 +283,7 @@ static rs_status check_streams(rs_check *c, rs_error *err)
 
 /* ---- the whole -------------------------------------------------------------------------------------- */
 
-int64_t rs_check_rank_of(const char *path)
+static int64_t check_rank_of(const char *path)
 {
     static const char *const ends[] = {".et", ".et.gz", ".et.zst", ".json", ".json.gz", ".json.zst"};
     size_t n = strlen(path);
@@ -303,7 +303,7 @@ int64_t rs_check_rank_of(const char *path)
 rs_status rs_check_open(rs_check *c, const char *path, const rs_chakra_check_settings *settings,
                         rs_error *err)
 {
-    int64_t rank = rs_check_rank_of(path);
+    int64_t rank = check_rank_of(path);
     *c = (rs_check){.path = path,
                     .linked = settings->linked,
                     .astra = settings->target == RS_CHAKRA_TARGET_ASTRA_SIM,

@@ -103,9 +103,6 @@ typedef struct rs_check {
 /* The index of a node; RS_LINKED_NONE. */
 uint32_t rs_check_find(const rs_check *check, uint64_t id);
 rs_status rs_check_fault(rs_check *check, rs_fault fault, uint64_t node, uint64_t other, rs_error *err);
-/* The name and the sentence of a fault. */
-const char *rs_fault_name(rs_fault fault);
-const char *rs_fault_text(rs_fault fault);
 
 /* Runs the trace as a simulator does: whether every node is issued, and how long it takes. */
 rs_status rs_check_replay(rs_check *check, rs_error *err);
@@ -186,7 +183,6 @@ void rs_check_clear(rs_check *check);
 uint64_t rs_check_faults(const rs_check *check);
 /* The number before ".et" in a file's name, RS_NO_RANK_IN_NAME for none. */
 #define RS_NO_RANK_IN_NAME (-1)
-int64_t rs_check_rank_of(const char *path);
 /* Compares the trace with the linked trace it was made from. */
 rs_status rs_check_conservation(rs_check *check, uint64_t max_ratio, rs_error *err);
 

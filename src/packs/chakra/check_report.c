@@ -44,16 +44,6 @@ static const struct {
     [RS_FAULT_METADATA] = {"metadata", "is metadata, but no list of process groups with numbers", false},
 };
 
-const char *rs_fault_name(rs_fault fault)
-{
-    return faults[fault].name;
-}
-
-const char *rs_fault_text(rs_fault fault)
-{
-    return faults[fault].text;
-}
-
 uint64_t rs_check_faults(const rs_check *c)
 {
     uint64_t n = 0;

@@ -170,7 +170,8 @@ static bool says_tensor(rs_slice type)
     return false;
 }
 
-bool rs_tensor_bytes(const rs_linked_io *io, int64_t *bytes)
+/* The bytes of the tensors among a node's inputs; false when there are none or they make no sense. */
+static bool tensor_bytes(const rs_linked_io *io, int64_t *bytes)
 {
     rs_slice_walk values = rs_slice_elements(io->values), types = rs_slice_elements(io->types);
     rs_slice value, type;
@@ -251,7 +252,7 @@ static void find_size(const rs_linked_body *record, const rs_linked_more *gpu, r
                     size_of(rs_slice_member(gpu->args, "In msg nelems"), rs_slice_member(gpu->args, "dtype"),
                             arena, &out->size, nomem) ||
                     size_of(gpu->in_nelems, gpu->dtype, arena, &out->size, nomem) ||
-                    (record && rs_tensor_bytes(&record->inputs, &out->size));
+                    (record && tensor_bytes(&record->inputs, &out->size));
     /* A barrier sends nothing; a receiver's record has no input. */
     if (!out->has_size && record &&
         (out->comm_type == RS__ET__COLLECTIVE_TYPE__BARRIER || out->node_type == 6)) {
@@ -319,7 +320,7 @@ bool rs_comm_of_host(const rs_linked *linked, const rs_linked_node *node, const 
     fold(strchr(name, ':') + 1, folded);
     if (!operation_of(folded, out)) return true;
     rs_linked_body body = rs_linked_body_of(linked, node);
-    out->has_size = rs_tensor_bytes(&body.inputs, &out->size);
+    out->has_size = tensor_bytes(&body.inputs, &out->size);
     if (!out->has_size && out->comm_type == RS__ET__COLLECTIVE_TYPE__BARRIER) {
         out->has_size = true;
         out->size = 0;

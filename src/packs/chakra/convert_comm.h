@@ -29,9 +29,6 @@ const rs_linked_node *rs_comm_host_operator(const rs_linked *linked, const rs_li
 /* The nearest record_param_comms at or above the node that launched it; NULL: there is none. */
 const rs_linked_node *rs_comm_record(const rs_linked *linked, const rs_linked_node *gpu);
 
-/* The bytes of the tensors among a node's inputs; false when there are none or they make no sense. */
-bool rs_tensor_bytes(const rs_linked_io *io, int64_t *bytes);
-
 /* The kind and size that a simulator is given for what was recorded; node_type 0: it can only replay the time.
  * (target.c) */
 void rs_comm_for_target(rs_chakra_target target, rs_comm *comm);

@@ -112,9 +112,7 @@ bool rs_link_by_name(rs_linker *x);
 bool rs_link_name_of(const rs_linker *x, const rs_host_node *node, uint32_t *name);
 /* link_gpus.c: the parent of every GPU event. */
 rs_status rs_link_gpus(rs_linker *x, rs_error *err);
-/* The root above the ops of a thread. */
-uint32_t rs_link_root_above(const rs_linker *x, uint32_t node);
-/* The same for many nodes: roots, by node, keeps what was found and starts as RS_LINK_NONE. */
+/* The root above the ops of a node: roots, by node, keeps what was found and starts as RS_LINK_NONE. */
 uint32_t rs_link_root_of(const rs_linker *x, uint32_t *roots, uint32_t node);
 /* linked_write.c: numbers for all nodes; then the text. */
 void rs_link_number(rs_linker *x);

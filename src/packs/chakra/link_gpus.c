@@ -65,7 +65,8 @@ static rs_status collect(rs_linker *x, rs_error *err)
     return number_lanes(x) ? RS_OK : rs_fail_nomem(err, "streams");
 }
 
-uint32_t rs_link_root_above(const rs_linker *x, uint32_t node)
+/* The root above the ops of a thread. */
+static uint32_t link_root_above(const rs_linker *x, uint32_t node)
 {
     while (x->et.nodes[node].role != RS_ET_THREAD && x->et.nodes[node].up != node)
         node = x->et.nodes[node].up;
@@ -81,7 +82,7 @@ static void place_on_thread(rs_linker *x, uint32_t thread, const rs_keyed *launc
     size_t open = 0;
     if (at == end) return;
     int64_t from = x->ops[x->linked[at]].ts, to = INT64_MIN;
-    uint32_t root = rs_link_root_above(x, x->ops[x->linked[at]].node);
+    uint32_t root = link_root_above(x, x->ops[x->linked[at]].node);
     for (uint32_t i = at; i < end; i++)
         if (x->ops[x->linked[i]].end > to) to = x->ops[x->linked[i]].end;
     for (size_t i = 0; i < n; i++) {

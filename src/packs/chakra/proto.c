@@ -231,7 +231,8 @@ uint64_t rs_et_offset(const rs_et_reader *r)
 
 /* ---- what a node says ------------------------------------------------------------------------------- */
 
-const Rs__Et__Attribute *rs_et_attribute(const Rs__Et__Node *node, const char *name)
+/* The last attribute of a name, NULL if there is none. */
+static const Rs__Et__Attribute *et_attribute(const Rs__Et__Node *node, const char *name)
 {
     for (size_t i = node->n_attr; i-- > 0;)
         if (strcmp(node->attr[i]->name, name) == 0) return node->attr[i];
@@ -240,7 +241,7 @@ const Rs__Et__Attribute *rs_et_attribute(const Rs__Et__Node *node, const char *n
 
 bool rs_et_attribute_int(const Rs__Et__Node *node, const char *name, int64_t *out)
 {
-    const Rs__Et__Attribute *a = rs_et_attribute(node, name);
+    const Rs__Et__Attribute *a = et_attribute(node, name);
     uint64_t u = 0;
     if (!a) return false;
     switch (a->value_case) {
@@ -264,7 +265,7 @@ bool rs_et_attribute_int(const Rs__Et__Node *node, const char *name, int64_t *ou
 
 const char *rs_et_attribute_text(const Rs__Et__Node *node, const char *name)
 {
-    const Rs__Et__Attribute *a = rs_et_attribute(node, name);
+    const Rs__Et__Attribute *a = et_attribute(node, name);
     return a && a->value_case == RS__ET__ATTRIBUTE__VALUE_STRING_VAL ? a->string_val : NULL;
 }
 

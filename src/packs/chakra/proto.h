@@ -30,8 +30,6 @@ rs_status rs_et_next(rs_et_reader *reader, const Rs__Et__Node **node, rs_error *
 /* Where the present message starts (its length), and the bytes read so far. */
 uint64_t rs_et_offset(const rs_et_reader *reader);
 
-/* The last attribute of a name, NULL if there is none. */
-const Rs__Et__Attribute *rs_et_attribute(const Rs__Et__Node *node, const char *name);
 /* Its value when it is a whole number of any kind (bool counts) within int64. */
 bool rs_et_attribute_int(const Rs__Et__Node *node, const char *name, int64_t *out);
 /* Its value when it is a string, else NULL. */

@@ -35,8 +35,9 @@ const char *rs_flight_verdict_name(rs_flight_verdict verdict)
 
 static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
-rs_status rs_fl_copy_ranks(rs_flight *flight, const int64_t *ranks, size_t n, const int64_t **out,
-                           rs_error *err)
+/* Copies ascending global ranks into the arena. */
+static rs_status copy_ranks(rs_flight *flight, const int64_t *ranks, size_t n, const int64_t **out,
+                            rs_error *err)
 {
     int64_t *copy = rs_arena_alloc(&flight->arena, n * sizeof *copy);
     if (!copy) return rs_fail_nomem(err, "a list of ranks");
@@ -63,7 +64,7 @@ rs_status rs_fl_add_found(rs_fl_analysis *a, const rs_fl_found *found, const int
     if (f->rank != RS_FL_NONE)
         f->finding.op =
             rs_fl_text(flight, rs_fl_call_of(flight, &flight->ranks[f->rank].entries[f->entry])->op);
-    rs_status status = rs_fl_copy_ranks(flight, culprits, n_culprits, &f->finding.culprits, err);
+    rs_status status = copy_ranks(flight, culprits, n_culprits, &f->finding.culprits, err);
     f->finding.n_culprits = n_culprits;
     if (status == RS_OK) a->n_found++;
     return status;

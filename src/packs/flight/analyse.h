@@ -47,10 +47,6 @@ enum {
     RS_FL_STAGE_STRAGGLER
 };
 
-/* Copies ascending global ranks into the arena. */
-rs_status rs_fl_copy_ranks(rs_flight *flight, const int64_t *ranks, size_t n, const int64_t **out,
-                           rs_error *err);
-
 /* Whether a finding names the rank as a culprit. */
 bool rs_fl_is_accused(const rs_fl_analysis *a, int64_t rank);
 

@@ -100,7 +100,8 @@ static bool look_inside(pieces *p, rs_error *err)
     return good;
 }
 
-uint32_t rs_fl_host_and_port(rs_flight *flight, const char *address, size_t n)
+/* "host:port" of an address, as a text. RS_NO_STRING when out of memory. */
+static uint32_t host_and_port(rs_flight *flight, const char *address, size_t n)
 {
     const char *scheme = rs_fl_find(address, n, "://"), *begin = scheme ? scheme + 3 : address,
                *end = address + n;
@@ -112,7 +113,7 @@ uint32_t rs_fl_host_and_port(rs_flight *flight, const char *address, size_t n)
 bool rs_fl_note_address(rs_flight *flight, int64_t rank, const char *address, size_t n)
 {
     rs_fl_note *note = rs_fl_note_put(flight, rank);
-    uint32_t whole = note && n ? rs_fl_host_and_port(flight, address, n) : RS_FL_NONE;
+    uint32_t whole = note && n ? host_and_port(flight, address, n) : RS_FL_NONE;
     if (!note || whole == RS_NO_STRING) return note && n == 0;
     const char *text = rs_fl_text(flight, whole), *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
     size_t host = colon && (!bracket || bracket < colon) ? (size_t)(colon - text) : strlen(text);

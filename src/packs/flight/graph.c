@@ -345,7 +345,7 @@ static bool reverse_edges(rs_fl_graph *g)
 }
 
 /* How many ranks reach any of the nodes for which seen is set on entry, themselves not counted. */
-size_t rs_fl_count_waiters(rs_fl_graph *g, size_t n_queue)
+static size_t count_waiters(rs_fl_graph *g, size_t n_queue)
 {
     size_t waiters = 0;
     for (size_t i = 0; i < n_queue; i++) {
@@ -370,7 +370,7 @@ size_t rs_fl_waiters_of_part(rs_fl_graph *g, uint32_t part)
             g->seen[node] = 1;
             g->queue[n++] = node;
         }
-    return rs_fl_count_waiters(g, n);
+    return count_waiters(g, n);
 }
 
 int64_t rs_fl_rank_of_node(const rs_fl_graph *g, uint32_t node)
@@ -447,7 +447,7 @@ static void count_mismatch_waiters(rs_fl_graph *g)
                     g->queue[n++] = r;
                     inside++;
                 }
-        f->finding.n_waiters = n ? rs_fl_count_waiters(g, n) : 0;
+        f->finding.n_waiters = n ? count_waiters(g, n) : 0;
         (void)inside;
     }
 }

@@ -55,8 +55,6 @@ static inline uint32_t rs_fl_op_base(const rs_fl_graph *g)
 /* The global rank of a rank node. */
 int64_t rs_fl_rank_of_node(const rs_fl_graph *g, uint32_t node);
 
-/* How many ranks reach the nodes in queue[0 .. n), for which seen is set; these not counted. */
-size_t rs_fl_count_waiters(rs_fl_graph *g, size_t n_queue);
 /* ... a strongly connected part. */
 size_t rs_fl_waiters_of_part(rs_fl_graph *g, uint32_t part);
 

@@ -38,13 +38,9 @@ typedef struct rs_fl_thread {
  * False when out of memory. *n_threads: how many there were. */
 bool rs_fl_read_stacks(rs_flight *flight, int64_t rank, uint32_t address, const char *text, size_t n,
                        size_t *n_threads);
-/* Adds a stack of frames to the job's; RS_FL_NONE when out of memory. */
-uint32_t rs_fl_add_stack(rs_flight *flight, const rs_fl_frame *frames, size_t n);
 
 /* ---- answers (answers.c) ------------------------------------------------------------------------------- */
 
-/* "host:port" of an address, as a text. RS_NO_STRING when out of memory. */
-uint32_t rs_fl_host_and_port(rs_flight *flight, const char *address, size_t n);
 /* Notes host and address of a rank; false when out of memory. */
 bool rs_fl_note_address(rs_flight *flight, int64_t rank, const char *address, size_t n);
 

@@ -248,7 +248,7 @@ void rs_fl_p2p_free(rs_flight *flight)
     flight->p2p = NULL;
 }
 
-const rs_fl_pair *rs_fl_find_pair(const rs_fl_p2p *p2p, uint32_t src, uint32_t dst)
+static const rs_fl_pair *find_pair(const rs_fl_p2p *p2p, uint32_t src, uint32_t dst)
 {
     size_t low;
     RS_SEARCH(low, p2p->n_pairs,
@@ -274,7 +274,7 @@ const rs_fl_entry *rs_fl_mate(rs_flight *flight, const rs_fl_p2p *p2p, uint32_t 
     if (*peer_slot == RS_FL_NONE || !member || member->slot == RS_FL_NONE) return NULL;
     bool recv = rs_fl_call_of(flight, e)->kind == RS_FL_RECV;
     uint32_t src = recv ? *peer_slot : member->slot, dst = recv ? member->slot : *peer_slot;
-    const rs_fl_pair *pair = rs_fl_find_pair(p2p, src, dst);
+    const rs_fl_pair *pair = find_pair(p2p, src, dst);
     if (!pair) return NULL;
     uint32_t peer = recv ? pair->src_rank : pair->dst_rank;
     if (peer == RS_FL_NONE) return NULL;

@@ -24,8 +24,6 @@ typedef struct rs_fl_p2p {
 rs_status rs_fl_p2p_of(rs_flight *flight, uint32_t group, const rs_fl_p2p **out, rs_error *err);
 void rs_fl_p2p_free(rs_flight *flight);
 
-const rs_fl_pair *rs_fl_find_pair(const rs_fl_p2p *p2p, uint32_t src, uint32_t dst);
-
 /* The partner of a send or receive: its entry, or NULL when the other side never issued it (*known true) or
  * may have
  * (*known false: no dump, or a ring that lost it). */

@@ -15,7 +15,8 @@ const char *rs_fl_shape_name(rs_fl_shape shape)
 
 /* ---- shapes -------------------------------------------------------------------------------------------- */
 
-void rs_fl_find_shape(rs_fl_rank *rank)
+/* The shape of one dump, before the groups are looked at. */
+static void find_shape(rs_fl_rank *rank)
 {
     bool any_done = false, all_retired = true, gaps = false;
     for (size_t i = 0; i < rank->n; i++) {
@@ -294,7 +295,7 @@ void rs_fl_read_statuses(rs_flight *flight)
     flight->timed = records_starts(flight);
     for (size_t r = 0; r < flight->n_ranks; r++) {
         lift_retired(&flight->ranks[r]);
-        rs_fl_find_shape(&flight->ranks[r]);
+        find_shape(&flight->ranks[r]);
     }
     for (size_t g = 0; g < flight->n_groups; g++) {
         rs_fl_group *group = &flight->groups[g];

@@ -13,8 +13,6 @@ typedef enum rs_fl_presence {
 /* Once entries are ordered and statuses joined: what each status counts, which states follow from it, and the
  * shape of each dump. */
 void rs_fl_read_statuses(rs_flight *flight);
-/* The first half of that, before the groups are looked at: gloo's way to mark what is done. */
-void rs_fl_find_shape(rs_fl_rank *rank);
 
 const char *rs_fl_shape_name(rs_fl_shape shape);
 

@@ -73,7 +73,7 @@ static size_t count_open(const rs_fl_rank *rank)
     return n;
 }
 
-const char *rs_fl_place(rs_flight *flight, uint32_t stack)
+static const char *fl_place(rs_flight *flight, uint32_t stack)
 {
     const rs_fl_frame *f = rs_fl_user_frame(flight, stack);
     return f ? rs_fl_print(flight, "%s:%lld", rs_fl_text(flight, f->file), (long long)f->line) : NULL;
@@ -83,13 +83,12 @@ const char *rs_fl_place(rs_flight *flight, uint32_t stack)
 static const char *where_of(rs_flight *flight, const rs_fl_found *f, int64_t rank, uint32_t index)
 {
     const rs_fl_note *note = rs_fl_note_of(flight, rank);
-    if (note && note->stack) return rs_fl_place(flight, note->stack);
+    if (note && note->stack) return fl_place(flight, note->stack);
     if (index == RS_FL_NONE) return NULL;
     const rs_fl_rank *r = &flight->ranks[index];
-    if (f->rank == index && r->entries[f->entry].stack)
-        return rs_fl_place(flight, r->entries[f->entry].stack);
+    if (f->rank == index && r->entries[f->entry].stack) return fl_place(flight, r->entries[f->entry].stack);
     for (size_t i = r->n; i-- > 0;)
-        if (r->entries[i].stack && !r->entries[i].marker) return rs_fl_place(flight, r->entries[i].stack);
+        if (r->entries[i].stack && !r->entries[i].marker) return fl_place(flight, r->entries[i].stack);
     return NULL;
 }
 

@@ -10,4 +10,3 @@ rs_status rs_fl_unite_culprits(rs_fl_analysis *a, rs_error *err);
 
 /* The innermost frame of the user's own code, NULL without frames; and "file:line" of it. */
 const rs_fl_frame *rs_fl_user_frame(const rs_flight *flight, uint32_t stack);
-const char *rs_fl_place(rs_flight *flight, uint32_t stack);

@@ -38,19 +38,19 @@ uint32_t rs_fl_add_host(rs_flight *flight, const char *text, size_t n)
 }
 
 /* What a file holds says more than its name, so the log is last in recognising. */
-const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source,
-                                             &rs_fl_inspector_source,
-                                             &rs_fl_prometheus_source,
-                                             &rs_fl_machine_tests_source,
-                                             &rs_fl_stacks_source,
-                                             &rs_fl_compile_source,
-                                             &log_source,
-                                             NULL};
+static const rs_fl_source *const fl_sources[] = {&rs_fl_ras_source,
+                                                 &rs_fl_inspector_source,
+                                                 &rs_fl_prometheus_source,
+                                                 &rs_fl_machine_tests_source,
+                                                 &rs_fl_stacks_source,
+                                                 &rs_fl_compile_source,
+                                                 &log_source,
+                                                 NULL};
 
 const rs_fl_source *rs_fl_source_of(const char *path, const uint8_t *text, size_t n)
 {
-    for (size_t i = 0; n && rs_fl_sources[i]; i++)
-        if (rs_fl_sources[i]->knows(path, text, n)) return rs_fl_sources[i];
+    for (size_t i = 0; n && fl_sources[i]; i++)
+        if (fl_sources[i]->knows(path, text, n)) return fl_sources[i];
     return NULL;
 }
 
@@ -135,15 +135,15 @@ bool rs_fl_has_sources(const rs_flight *flight)
 
 bool rs_fl_hear_sources(rs_flight *flight)
 {
-    for (size_t i = 0; rs_fl_sources[i]; i++)
-        if (rs_fl_sources[i]->testify && !rs_fl_sources[i]->testify(flight)) return false;
+    for (size_t i = 0; fl_sources[i]; i++)
+        if (fl_sources[i]->testify && !fl_sources[i]->testify(flight)) return false;
     return true;
 }
 
 void rs_fl_clear_sources(rs_flight *flight)
 {
-    for (size_t i = 0; rs_fl_sources[i]; i++)
-        if (rs_fl_sources[i]->clear) rs_fl_sources[i]->clear(flight);
+    for (size_t i = 0; fl_sources[i]; i++)
+        if (fl_sources[i]->clear) fl_sources[i]->clear(flight);
 }
 
 rs_fl_log *rs_fl_events_of(rs_flight *flight)
@@ -213,11 +213,11 @@ void rs_fl_narrow_by_sources(rs_fl_analysis *a)
         rs_fl_found *found = &a->found[f];
         bool weak = found->kind == RS_FLIGHT_ROOT_NO_DUMP || found->kind == RS_FLIGHT_ROOT_UNKNOWN;
         if (!weak || found->finding.n_culprits < 2) continue;
-        for (size_t s = 0; rs_fl_sources[s]->file != RS_FLIGHT_FILE_LOG; s++) {
+        for (size_t s = 0; fl_sources[s]->file != RS_FLIGHT_FILE_LOG; s++) {
             int64_t *kept = rs_arena_alloc(&a->flight->arena, found->finding.n_culprits * sizeof *kept);
             size_t n = 0;
             for (size_t i = 0; kept && i < found->finding.n_culprits; i++)
-                if (accusation_of(a->flight, rs_fl_sources[s]->file, found->finding.culprits[i]))
+                if (accusation_of(a->flight, fl_sources[s]->file, found->finding.culprits[i]))
                     kept[n++] = found->finding.culprits[i];
             if (!n) continue;
             found->finding.culprits = kept;
@@ -298,8 +298,8 @@ bool rs_fl_prove_sources(rs_fl_analysis *a, const rs_flight_finding *root)
     rs_flight *flight = a->flight;
     const char *foreign = flight->log ? flight->log->foreign_text : NULL;
     if (foreign && !rs_fl_prove(a, -1, NULL, foreign)) return false;
-    for (size_t s = 0; flight->log && rs_fl_sources[s]; s++) {
-        const rs_fl_source *row = rs_fl_sources[s];
+    for (size_t s = 0; flight->log && fl_sources[s]; s++) {
+        const rs_fl_source *row = fl_sources[s];
         size_t told = 0;
         bool is_log = row->file == RS_FLIGHT_FILE_LOG; /* its cause is in the verdict's own sentence */
         for (size_t i = 0; i < root->n_culprits && i < MAX_CULPRITS && told < MAX_LINES; i++) {
@@ -318,12 +318,12 @@ bool rs_fl_prove_sources(rs_fl_analysis *a, const rs_flight_finding *root)
 
 const char *rs_fl_objections(rs_flight *flight)
 {
-    for (size_t s = 0; flight->log && rs_fl_sources[s]; s++)
-        for (size_t i = 0; i < flight->log->n && rs_fl_sources[s]->file != RS_FLIGHT_FILE_LOG; i++) {
+    for (size_t s = 0; flight->log && fl_sources[s]; s++)
+        for (size_t i = 0; i < flight->log->n && fl_sources[s]->file != RS_FLIGHT_FILE_LOG; i++) {
             const rs_fl_event *e = &flight->log->events[i];
-            if (!accuses(e, rs_fl_sources[s]->file) || !e->settled) continue;
-            const char *text = statement(flight, rs_fl_sources[s], "says something else", e);
-            return text ? rs_fl_print(flight, " %s To decide: %s.", text, rs_fl_sources[s]->decides) : NULL;
+            if (!accuses(e, fl_sources[s]->file) || !e->settled) continue;
+            const char *text = statement(flight, fl_sources[s], "says something else", e);
+            return text ? rs_fl_print(flight, " %s To decide: %s.", text, fl_sources[s]->decides) : NULL;
         }
     return "";
 }
@@ -350,8 +350,8 @@ static rs_status judge_condition(rs_fl_analysis *a, const rs_fl_event *e, const 
 
 static const rs_fl_source *row_of(const rs_fl_event *e)
 {
-    for (size_t s = 0; rs_fl_sources[s]; s++)
-        if (rs_fl_sources[s]->file == e->from) return rs_fl_sources[s];
+    for (size_t s = 0; fl_sources[s]; s++)
+        if (fl_sources[s]->file == e->from) return fl_sources[s];
     return NULL;
 }
 

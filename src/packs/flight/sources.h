@@ -19,8 +19,6 @@ typedef struct rs_fl_source {
     const char *decides;              /* the measurement that settles a contradiction */
 } rs_fl_source;
 
-extern const rs_fl_source *const rs_fl_sources[]; /* the log first; ends with NULL */
-
 /* The row that knows a file by its name and the first bytes of its text; NULL: none does. */
 const rs_fl_source *rs_fl_source_of(const char *path, const uint8_t *text, size_t n);
 /* Reads a file if a row knows it. *taken: whether one did. */

@@ -7,7 +7,8 @@
 #define MAX_FRAMES 512
 #define MAX_THREADS 4096 /* of one rank */
 
-uint32_t rs_fl_add_stack(rs_flight *flight, const rs_fl_frame *frames, size_t n)
+/* Adds a stack of frames to the job's; RS_FL_NONE when out of memory. */
+static uint32_t add_stack(rs_flight *flight, const rs_fl_frame *frames, size_t n)
 {
     uint32_t words[MAX_FRAMES];
     if (n == 0) return 0;
@@ -70,7 +71,7 @@ static void end_thread(stacks *s)
     if (!s->open || s->nomem) return;
     s->open = false;
     if (s->n >= MAX_THREADS) return;
-    s->thread.stack = rs_fl_add_stack(flight, s->frames, s->n_frames);
+    s->thread.stack = add_stack(flight, s->frames, s->n_frames);
     if (s->thread.stack == RS_FL_NONE ||
         !RS_GROW_ONE(flight->threads, flight->n_threads, flight->threads_capacity)) {
         s->nomem = true;

@@ -11,10 +11,16 @@
 
 /* ---- choice -------------------------------------------------------------------------------------------- */
 
-void rs_fl_choice_clear(rs_fl_choice *choice)
+/* Which ranks and groups a view shows. */
+typedef struct table_choice {
+    uint8_t *rank;  /* by rank index */
+    uint8_t *group; /* by group */
+} table_choice;
+
+static void choice_clear(table_choice *choice)
 {
     rs_free_all(choice->rank, choice->group);
-    *choice = (rs_fl_choice){0};
+    *choice = (table_choice){0};
 }
 
 static bool names_group(const rs_flight *flight, const rs_fl_group *group, const char *name, size_t n)
@@ -26,7 +32,7 @@ static bool names_group(const rs_flight *flight, const rs_fl_group *group, const
     return desc->length == n && memcmp(desc->text, name, n) == 0;
 }
 
-static rs_status choose_groups(const rs_flight *flight, const char *groups, rs_fl_choice *out, rs_error *err)
+static rs_status choose_groups(const rs_flight *flight, const char *groups, table_choice *out, rs_error *err)
 {
     for (const char *p = groups; *p;) {
         size_t n = strcspn(p, ",");
@@ -48,11 +54,12 @@ static rs_status choose_groups(const rs_flight *flight, const char *groups, rs_f
     return RS_OK;
 }
 
-rs_status rs_fl_choose(rs_flight *flight, const char *ranks, const char *groups, rs_fl_choice *out,
-                       rs_error *err)
+/* RS_ERR_USAGE names a rank or group that does not exist. */
+static rs_status choose(rs_flight *flight, const char *ranks, const char *groups, table_choice *out,
+                        rs_error *err)
 {
     rs_status status = RS_OK;
-    *out = (rs_fl_choice){.rank = rs_calloc(flight->n_ranks, 1), .group = rs_calloc(flight->n_groups, 1)};
+    *out = (table_choice){.rank = rs_calloc(flight->n_ranks, 1), .group = rs_calloc(flight->n_groups, 1)};
     if (!out->rank || !out->group) status = rs_fail_nomem(err, "the choice");
     if (status == RS_OK && ranks) {
         rs_ranges set = {0};
@@ -72,7 +79,7 @@ rs_status rs_fl_choose(rs_flight *flight, const char *ranks, const char *groups,
         status = choose_groups(flight, groups, out, err);
     else if (status == RS_OK)
         memset(out->group, 1, flight->n_groups);
-    if (status != RS_OK) rs_fl_choice_clear(out);
+    if (status != RS_OK) choice_clear(out);
     return status;
 }
 
@@ -107,8 +114,8 @@ static const rs_column_spec entry_columns[] = {
     {"stack", RS_INT, RS_UNIT_ID, "number of its stack; equal stacks have equal numbers, 0 is none", NULL},
     {"frames", RS_TEXT, RS_UNIT_NONE, "the stack itself with --stacks, innermost frame first", NULL},
 };
-const rs_table_spec rs_fl_entries_spec = {"entries", "one row a recorded operation", entry_columns,
-                                          sizeof entry_columns / sizeof *entry_columns};
+static const rs_table_spec entries_spec = {"entries", "one row a recorded operation", entry_columns,
+                                           sizeof entry_columns / sizeof *entry_columns};
 
 static void add_member(rs_table *table, const rs_fl_group *group, int32_t slot)
 {
@@ -140,17 +147,17 @@ static rs_status add_entry(rs_flight *flight, const rs_fl_rank *rank, const rs_f
 rs_table *rs_flight_entries(rs_flight *flight, const char *ranks, const char *groups, bool stacks,
                             rs_error *err)
 {
-    rs_fl_choice choice;
-    rs_status status = rs_fl_choose(flight, ranks, groups, &choice, err);
+    table_choice choice;
+    rs_status status = choose(flight, ranks, groups, &choice, err);
     if (status != RS_OK) return NULL;
-    rs_table *table = rs_table_create(&rs_fl_entries_spec);
+    rs_table *table = rs_table_create(&entries_spec);
     if (!table) status = rs_fail_nomem(err, "a table");
     for (size_t r = 0; r < flight->n_ranks && status == RS_OK; r++)
         for (size_t i = 0; choice.rank[r] && i < flight->ranks[r].n && status == RS_OK; i++)
             if (choice.group[flight->ranks[r].entries[i].group])
                 status =
                     add_entry(flight, &flight->ranks[r], &flight->ranks[r].entries[i], stacks, table, err);
-    rs_fl_choice_clear(&choice);
+    choice_clear(&choice);
     if (status == RS_OK) return table;
     rs_table_free(table);
     return NULL;
@@ -188,7 +195,7 @@ static bool add_cell(rs_flight *flight, const rs_fl_unit *unit, rs_table *table)
 }
 
 typedef struct side {
-    const rs_fl_choice *choice;
+    const table_choice *choice;
     rs_table *table;
 } side;
 
@@ -251,8 +258,8 @@ static rs_status add_p2p_rows(rs_flight *flight, uint32_t g, side *s, rs_error *
 
 rs_table *rs_flight_side_by_side(rs_flight *flight, const char *ranks, const char *groups, rs_error *err)
 {
-    rs_fl_choice choice;
-    rs_status status = rs_fl_choose(flight, ranks, groups, &choice, err);
+    table_choice choice;
+    rs_status status = choose(flight, ranks, groups, &choice, err);
     if (status != RS_OK) return NULL;
     size_t shown = 0;
     for (size_t r = 0; r < flight->n_ranks; r++) shown += choice.rank[r];
@@ -284,7 +291,7 @@ rs_table *rs_flight_side_by_side(rs_flight *flight, const char *ranks, const cha
         status = rs_fl_scan_group(flight, g, add_side_row, &s, err);
         if (status == RS_OK) status = add_p2p_rows(flight, g, &s, err);
     }
-    rs_fl_choice_clear(&choice);
+    choice_clear(&choice);
     if (status == RS_OK) return table;
     rs_table_free(table);
     return NULL;
@@ -306,8 +313,8 @@ static const rs_column_spec group_columns[] = {
     {"open", RS_INT, RS_UNIT_COUNT, "members with an operation of this group that is not completed", NULL},
     {"p2p", RS_INT, RS_UNIT_COUNT, "point-to-point operations recorded", NULL},
 };
-const rs_table_spec rs_fl_groups_spec = {"groups", "one row a process group", group_columns,
-                                         sizeof group_columns / sizeof *group_columns};
+static const rs_table_spec groups_spec = {"groups", "one row a process group", group_columns,
+                                          sizeof group_columns / sizeof *group_columns};
 
 static bool add_members_text(const rs_fl_group *group, rs_table *table)
 {
@@ -385,17 +392,17 @@ static bool is_concerned(const rs_flight *flight, uint32_t g)
 
 static rs_table *groups_table(rs_flight *flight, const char *groups, bool concerned, rs_error *err)
 {
-    rs_fl_choice choice;
+    table_choice choice;
     const rs_flight_report *report;
-    rs_status status = rs_fl_choose(flight, NULL, groups, &choice, err);
+    rs_status status = choose(flight, NULL, groups, &choice, err);
     if (status != RS_OK) return NULL;
-    rs_table *table = rs_table_create(&rs_fl_groups_spec);
+    rs_table *table = rs_table_create(&groups_spec);
     status = table ? rs_flight_get_report(flight, &report, err) : rs_fail_nomem(err, "a table");
     for (uint32_t g = 0; g < flight->n_groups && status == RS_OK; g++)
         if (choice.group[g] && flight->groups[g].n_members &&
             (!concerned || (flight->groups[g].n > 1 && is_concerned(flight, g))))
             status = add_group_row(flight, g, table, err);
-    rs_fl_choice_clear(&choice);
+    choice_clear(&choice);
     if (status == RS_OK) return table;
     rs_table_free(table);
     return NULL;
@@ -428,13 +435,13 @@ static const rs_column_spec dump_columns[] = {
     {"communicators", RS_INT, RS_UNIT_COUNT, "communicators described by nccl_comm_state", NULL},
     {"clock_offset", RS_TIME, RS_UNIT_US, "of its clock against the job's median, estimated", "clock"},
 };
-const rs_table_spec rs_fl_dumps_spec = {"dumps", "one row a usable dump", dump_columns,
-                                        sizeof dump_columns / sizeof *dump_columns};
+static const rs_table_spec dumps_spec = {"dumps", "one row a usable dump", dump_columns,
+                                         sizeof dump_columns / sizeof *dump_columns};
 
 rs_table *rs_flight_dumps(rs_flight *flight, rs_error *err)
 {
     const rs_flight_report *report;
-    rs_table *table = rs_table_create(&rs_fl_dumps_spec);
+    rs_table *table = rs_table_create(&dumps_spec);
     rs_status status = table ? rs_flight_get_report(flight, &report, err) : rs_fail_nomem(err, "a table");
     for (size_t r = 0; r < flight->n_ranks && status == RS_OK; r++) {
         const rs_fl_rank *rank = &flight->ranks[r];
@@ -452,9 +459,10 @@ rs_table *rs_flight_dumps(rs_flight *flight, rs_error *err)
 const rs_table_spec *const *rs_flight_tables(size_t *n)
 {
     static const rs_table_spec *const specs[] = {
-        &rs_fl_groups_spec,      &rs_fl_entries_spec, &rs_fl_dumps_spec,    &rs_fl_lateness_spec,
-        &rs_fl_collectives_spec, &rs_fl_roots_spec,   &rs_fl_log_spec,      &rs_fl_attempts_spec,
-        &rs_fl_progress_spec,    &rs_fl_stacks_spec,  &rs_fl_inspector_spec};
+        &groups_spec,         &entries_spec,           &dumps_spec,
+        &rs_fl_lateness_spec, &rs_fl_collectives_spec, &rs_fl_roots_spec,
+        &rs_fl_log_spec,      &rs_fl_attempts_spec,    &rs_fl_progress_spec,
+        &rs_fl_stacks_spec,   &rs_fl_inspector_spec};
     *n = sizeof specs / sizeof *specs;
     return specs;
 }

@@ -170,7 +170,8 @@ static const struct {
                  {"send", RS_SEND_RECV},        {"recv", RS_SEND_RECV},
                  {"isend", RS_SEND_RECV},       {"irecv", RS_SEND_RECV}};
 
-uint8_t rs_range_what(const rs_json_text *stream, const rs_json_text *name)
+/* What a range is by its stream, its function or, without one, its tag. */
+static uint8_t range_what(const rs_json_text *stream, const rs_json_text *name)
 {
     static const char *const words[] = {"allreduce", "reducescatter", "allgather"};
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
@@ -229,7 +230,7 @@ static void take_range(cursor *c, int shift, rs_range *out, bool *ok)
     }
     has_function = function.length > 0;
     *ok = has_start && has_end;
-    out->what = rs_range_what(&stream, has_function ? &function : &tag);
+    out->what = range_what(&stream, has_function ? &function : &tag);
 }
 
 static void take_ranges(cursor *c, rs_record_reader *reader, size_t *n_void)

@@ -82,9 +82,6 @@ void rs_record_reader_clear(rs_record_reader *reader);
 /* Reads a line (without its newline). *at is the byte of the line at fault when it is broken. */
 rs_line rs_record_read(rs_record_reader *reader, const uint8_t *line, size_t n, rs_record *out, size_t *at);
 
-/* What a range is by its stream, its function or, without one, its tag. */
-uint8_t rs_range_what(const rs_json_text *stream, const rs_json_text *name);
-
 /* How long exactly the kinds of ranges were active within [0, total]; ranges are cut to it. false when out of
  * memory. */
 bool rs_record_overlap(rs_record_reader *reader, int64_t total, rs_active *out, size_t *n_cut,

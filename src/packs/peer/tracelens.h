@@ -13,10 +13,6 @@ typedef struct rs_sheets {
     size_t n, capacity;
 } rs_sheets;
 
-/* Takes the table, also on failure; NULL counts as out of memory. A table without rows is dropped. */
-rs_status rs_sheets_add(rs_sheets *sheets, rs_table *table, rs_error *err);
-/* The same for a sheet whose filling came to `status`: after a failure it is freed, and the status returned. */
-rs_status rs_sheets_end(rs_sheets *sheets, rs_table *table, rs_status status, rs_error *err);
 void rs_sheets_clear(rs_sheets *sheets);
 
 typedef struct rs_tracelens_options {

@@ -201,7 +201,8 @@ bool rs_tl_add_call(rs_tl_call_list *list, const rs_tl_measured *call)
     return RS_APPEND(list, *call);
 }
 
-size_t rs_tl_work_of_call(const void *context, size_t call, const uint32_t **rows)
+/* An rs_tl_list_fn over a call list. */
+static size_t work_of_call(const void *context, size_t call, const uint32_t **rows)
 {
     const rs_tl_call_list *list = context;
     *rows = list->work ? list->work + list->items[call].first : NULL;
@@ -255,13 +256,13 @@ bool rs_tl_has_roofline(const rs_tl_knowledge *k, uint32_t answer)
 
 bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const rs_tl_lot *lot, rs_table *t)
 {
-    rs_tl_put_kernels(list->rank, list, rs_tl_work_of_call, lot->items, lot->n, false, lot->text);
+    rs_tl_put_kernels(list->rank, list, work_of_call, lot->items, lot->n, false, lot->text);
     bool empty = lot->text->n == 2;
     if (!rs_tl_add_python(t, lot->text)) return false;
     if (empty) {
         rs_table_add_null(t);
         return true;
     }
-    rs_tl_put_kernels(list->rank, list, rs_tl_work_of_call, lot->items, lot->n, true, lot->text);
+    rs_tl_put_kernels(list->rank, list, work_of_call, lot->items, lot->n, true, lot->text);
     return rs_tl_add_python(t, lot->text);
 }

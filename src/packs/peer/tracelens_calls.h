@@ -63,8 +63,6 @@ void rs_tl_call_list_clear(rs_tl_call_list *list);
 /* Adds the linked work below a node to the list's work. */
 bool rs_tl_take_work(rs_tl_call_list *list, uint32_t node);
 bool rs_tl_add_call(rs_tl_call_list *list, const rs_tl_measured *call);
-/* An rs_tl_list_fn over a call list. */
-size_t rs_tl_work_of_call(const void *context, size_t call, const uint32_t **rows);
 
 /* Numbers of one call: NaN where unknown. */
 typedef struct rs_tl_metrics {

@@ -304,8 +304,8 @@ static rs_status read_names(rs_tl_rank *r, rs_error *err)
 
 /* ---- the rank ------------------------------------------------------------------------------------------ */
 
-rs_status rs_tl_rank_make(rs_trace *trace, const rs_tracelens_options *options, rs_tl_rank *out,
-                          rs_error *err)
+static rs_status rank_make(rs_trace *trace, const rs_tracelens_options *options, rs_tl_rank *out,
+                           rs_error *err)
 {
     *out = (rs_tl_rank){.trace = trace, .e = trace->events, .options = options};
     if (!rs_pool_init(&out->pool)) return rs_fail_nomem(err, "texts");
@@ -317,7 +317,7 @@ rs_status rs_tl_rank_make(rs_trace *trace, const rs_tracelens_options *options, 
     return find_launchers(out, err);
 }
 
-void rs_tl_rank_clear(rs_tl_rank *r)
+static void rank_clear(rs_tl_rank *r)
 {
     rs_free_all(r->n_linked, r->call, r->launchers, r->own_work, r->launcher_of, r->process, r->label,
                 r->thread);
@@ -330,7 +330,7 @@ rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *optio
     rs_tl_rank r;
     RS_SCOPED(rs_tl_knowledge_clear) rs_tl_knowledge k = {0};
     *out = (rs_sheets){0};
-    rs_status status = rs_tl_rank_make(trace, options, &r, err);
+    rs_status status = rank_make(trace, options, &r, err);
     if (status == RS_OK) status = rs_tl_add_timeline(&r, out, err);
     if (status == RS_OK) status = rs_tl_add_operators(&r, out, err);
     if (status == RS_OK) status = rs_tl_knowledge_make(&r, &k, err);
@@ -338,6 +338,6 @@ rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *optio
     if (status == RS_OK) status = rs_tl_add_families(&k, out, err);
     if (status == RS_OK) status = rs_tl_add_kernels(&r, out, err);
     if (status == RS_OK) status = rs_tl_add_collectives(&r, out, err);
-    rs_tl_rank_clear(&r);
+    rank_clear(&r);
     return status;
 }

@@ -40,10 +40,6 @@ typedef struct rs_tl_rank {
     int64_t total; /* first start to last end of linked work, ns */
 } rs_tl_rank;
 
-rs_status rs_tl_rank_make(rs_trace *trace, const rs_tracelens_options *options, rs_tl_rank *out,
-                          rs_error *err);
-void rs_tl_rank_clear(rs_tl_rank *r);
-
 /* Whether the work at that place of tree->gpu_row is linked by TraceLens' rules: by a flow that has both ends,
  * or to a launch of a graph. */
 static inline bool rs_tl_is_linked(const rs_tl_rank *r, size_t at)

@@ -9,7 +9,8 @@
 
 /* ---- sheets -------------------------------------------------------------------------------------------- */
 
-rs_status rs_sheets_add(rs_sheets *sheets, rs_table *table, rs_error *err)
+/* Takes the table, also on failure; NULL counts as out of memory. A table without rows is dropped. */
+static rs_status sheets_add(rs_sheets *sheets, rs_table *table, rs_error *err)
 {
     if (!table) return rs_fail_nomem(err, "a sheet");
     if (rs_table_n_rows(table) == 0) {
@@ -24,9 +25,10 @@ rs_status rs_sheets_add(rs_sheets *sheets, rs_table *table, rs_error *err)
     return RS_OK;
 }
 
-rs_status rs_sheets_end(rs_sheets *sheets, rs_table *table, rs_status status, rs_error *err)
+/* The same for a sheet whose filling came to `status`: after a failure it is freed, and the status returned. */
+static rs_status sheets_end(rs_sheets *sheets, rs_table *table, rs_status status, rs_error *err)
 {
-    if (status == RS_OK) return rs_sheets_add(sheets, table, err);
+    if (status == RS_OK) return sheets_add(sheets, table, err);
     rs_table_free(table);
     return status;
 }
@@ -501,7 +503,7 @@ rs_status rs_tl_add_parts(const rs_tl_sheet *sheet, const rs_tl_items *parts, si
     for (size_t i = 0; status == RS_OK && i < n; i++) status = add_rows(&m, &parts[i], t, err);
     rs_free_all((void *)m.columns, m.seen);
     rs_text_clear(&m.text);
-    return rs_sheets_end(out, t, status, err);
+    return sheets_end(out, t, status, err);
 }
 
 rs_status rs_tl_add_sheet(const rs_tl_sheet *sheet, const rs_tl_items *items, rs_sheets *out, rs_error *err)

@@ -52,7 +52,7 @@ static rs_status add_open(void *context, const rs_history_change *c, rs_error *e
     return o->kind && o->subject && (o->culprit || !c->culprit) ? RS_OK : rs_fail_nomem(err, "the changes");
 }
 
-rs_status rs_watch_list_open(rs_watch *w, rs_error *err)
+static rs_status watch_list_open(rs_watch *w, rs_error *err)
 {
     rs_watch_clear_open(w);
     return rs_history_each_change(w->history, false, add_open, w, err);
@@ -132,7 +132,7 @@ static rs_status make_again(rs_watch *w, rs_error *err)
     RS_TRY(rs_history_newest(w->history, &newest, &start, err));
     w->newest = newest > REPLAYED ? newest - REPLAYED : 0;
     RS_TRY(rs_history_each_window(w->history, w->newest, push_again, w, err));
-    RS_TRY(rs_watch_list_open(w, err));
+    RS_TRY(watch_list_open(w, err));
     for (int m = 0; m < RS_WATCH_STORED; m++)
         if (rs_metric_specs[m].of_job) RS_TRY(close_unknown(w, (rs_watch_metric)m, RS_JOB, err));
     if (w->newest) RS_TRY(rs_history_each_window(w->history, w->newest - 1, close_ranks, w, err));
@@ -159,7 +159,8 @@ static rs_status list_paths(const rs_watch *w, const rs_forming *f, const char *
     return RS_OK;
 }
 
-rs_status rs_watch_ask_judge(rs_watch *w, const rs_forming *f, rs_result *result, rs_error *err)
+/* What the judge says of the traces of a window. Every text is the result's own. */
+static rs_status watch_ask_judge(rs_watch *w, const rs_forming *f, rs_result *result, rs_error *err)
 {
     RS_LOCAL const char **paths = rs_malloc((f->n_files + 1) * sizeof *paths);
     rs_job *job = NULL;
@@ -373,7 +374,7 @@ static rs_status end_faults(rs_watch *w, rs_series_event *events, size_t n, int6
     RS_LOCAL rs_series_event *of_one = rs_malloc((n + 1) * sizeof *of_one);
     if (!ids || !of_one) return rs_fail_nomem(err, "the changes");
     for (size_t i = 0; i < n; i++) RS_TRY(keep_event(w, &events[i], window, NULL, &ids[i], err));
-    RS_TRY(rs_watch_list_open(w, err));
+    RS_TRY(watch_list_open(w, err));
     for (size_t i = 0; i < n; i++) {
         int64_t id = ids[i];
         size_t k = 0;
@@ -570,7 +571,7 @@ static rs_status tell_with_cause(rs_watch *w, const rs_series_event *events, siz
     for (size_t i = 0; i < RS_SERIES_IN_A_ROW - 1 && !names_fault(judged) && !names_fault(&earlier); i++) {
         if (w->recent[i].id < since || since == window) continue;
         rs_result_clear(&earlier);
-        RS_TRY(rs_watch_ask_judge(w, &w->recent[i], &earlier, err));
+        RS_TRY(watch_ask_judge(w, &w->recent[i], &earlier, err));
     }
     return tell(w, events, n, window, at_ns, names_fault(&earlier) ? &earlier : judged, err);
 }
@@ -585,11 +586,11 @@ static rs_status judge(rs_watch *w, const rs_forming *f, rs_history_window *wind
     w->n_windows++;
     if (f->n > w->most_ranks) w->most_ranks = f->n;
     bool needed = is_judge_needed(w, n);
-    if (needed) RS_TRY(rs_watch_ask_judge(w, f, &judged, err));
+    if (needed) RS_TRY(watch_ask_judge(w, f, &judged, err));
     if (n) RS_TRY(tell_with_cause(w, events, n, window->values.id, f->start_ns, &judged, err));
     if (needed)
         RS_TRY(judge_findings(w, &judged, f->n >= w->most_ranks, window->values.id, f->start_ns, err));
-    return rs_watch_list_open(w, err);
+    return watch_list_open(w, err);
 }
 
 /* Whether another watcher has added all its files meanwhile. */
@@ -650,7 +651,7 @@ static rs_status note(rs_watch *w, const char *kind, const char *subject, bool o
     if (!m.fault) return RS_OK;
     rs_text_put(&text, words);
     RS_TRY(say(w, m, &text, err));
-    return rs_watch_list_open(w, err);
+    return watch_list_open(w, err);
 }
 
 rs_status rs_watch_note(rs_watch *w, const char *kind, const char *subject, bool goes_on, const char *text,

@@ -73,7 +73,6 @@ struct rs_watch {
 
 /* Brings the series up to the history, and the list of open changes. */
 rs_status rs_watch_catch_up(rs_watch *watch, rs_error *err);
-rs_status rs_watch_list_open(rs_watch *watch, rs_error *err);
 void rs_watch_clear_open(rs_watch *watch);
 
 /* Sees which files are there now: in_scan of each. */
@@ -82,9 +81,6 @@ rs_status rs_watch_scan(rs_watch *watch, const char *const *sources, size_t n, r
 /* Adds a complete window to the history, judges it and keeps what is to be said, in one transaction. *is_new is
  * false where it was there already. */
 rs_status rs_watch_seal(rs_watch *watch, const rs_forming *window, bool *is_new, rs_error *err);
-
-/* What the judge says of the traces of a window. Every text is the result's own. */
-rs_status rs_watch_ask_judge(rs_watch *watch, const rs_forming *window, rs_result *result, rs_error *err);
 
 /* A window as medians over its ranks; NaN: unknown. */
 typedef struct rs_window_medians {

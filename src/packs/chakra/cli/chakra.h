@@ -6,7 +6,6 @@
 
 /* A sub-command is described like any command, under the name "chakra link"; run gets what follows it. */
 #define RS_CHAKRA_N_COMMANDS 9
-extern const rs_command *const rs_chakra_commands[RS_CHAKRA_N_COMMANDS];
 extern const rs_command rs_chakra_link_command, rs_chakra_convert_command, rs_chakra_build_command,
     rs_chakra_print_command, rs_chakra_check_command, rs_chakra_text_command, rs_chakra_generate_command,
     rs_chakra_visualize_command, rs_chakra_timeline_command;

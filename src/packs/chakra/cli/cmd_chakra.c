@@ -5,7 +5,7 @@
 #include "chakra/cli/chakra.h"
 
 /* A new sub-command is one line here. */
-const rs_command *const rs_chakra_commands[RS_CHAKRA_N_COMMANDS] = {
+static const rs_command *const chakra_commands[RS_CHAKRA_N_COMMANDS] = {
     &rs_chakra_link_command,     &rs_chakra_convert_command,   &rs_chakra_build_command,
     &rs_chakra_print_command,    &rs_chakra_check_command,     &rs_chakra_text_command,
     &rs_chakra_generate_command, &rs_chakra_visualize_command, &rs_chakra_timeline_command};
@@ -24,8 +24,8 @@ static int run_chakra(const rs_command *command, int argc, char **argv)
     }
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) return rs_print_help(command);
     for (size_t i = 0; i < RS_CHAKRA_N_COMMANDS; i++)
-        if (strcmp(argv[0], rs_command_last_name(rs_chakra_commands[i])) == 0)
-            return rs_chakra_commands[i]->run(rs_chakra_commands[i], argc - 1, argv + 1);
+        if (strcmp(argv[0], rs_command_last_name(chakra_commands[i])) == 0)
+            return chakra_commands[i]->run(chakra_commands[i], argc - 1, argv + 1);
     return rs_complain_subcommand(command, argv[0]);
 }
 
@@ -133,7 +133,7 @@ const rs_command rs_command_chakra = {
     .arguments = "",
     .groups = {{.title = "Options", .specs = help_specs, .n = 1}},
     .n_groups = 1,
-    .subcommands = rs_chakra_commands,
+    .subcommands = chakra_commands,
     .n_subcommands = RS_CHAKRA_N_COMMANDS,
     .run = run_chakra,
 };
