@@ -372,8 +372,7 @@ static void set_row(clock_row *row, const rs_clock *c, const part *p, int64_t at
 
 static rs_status put_pairs(const rs_clocks *clocks, const answer *a, rs_table *t, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < clocks->n_pairs; i++) {
+    for (size_t i = 0; i < clocks->n_pairs; i++) {
         const rs_clock_pair *p = &clocks->pairs[i];
         pair_row row = {.other = a->of[p->b]->rank,
                         .low = p->low,
@@ -382,25 +381,24 @@ static rs_status put_pairs(const rs_clocks *clocks, const answer *a, rs_table *t
                         .certain_high = p->certain_high,
                         .n = p->n,
                         .in_tree = p->in_tree};
-        status = rs_table_put_row(t, &pair_record, a->of[p->a]->rank, &row, err);
+        RS_TRY(rs_table_put_row(t, &pair_record, a->of[p->a]->rank, &row, err));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status put_contradictions(const rs_coll_job *job, const rs_clocks *clocks, const answer *a,
                                     rs_table *t, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < clocks->n_contradictions; i++) {
+    for (size_t i = 0; i < clocks->n_contradictions; i++) {
         const rs_coll_instance *c = &job->instances[clocks->contradictions[i].instance];
         const rs_coll_arrival *first = &job->arrivals[c->first];
         const rs_coll_shape *op = rs_coll_shape_at(job, first);
         const rs_pool *pool = &job->ranks[first->rank]->pool;
         const char *group = rs_pool_text(pool, op->group);
-        status = RS_PUT_ROW(t, err, group && *group ? group : rs_pool_text(pool, op->members), c->number,
-                            c->n, a->of[first->rank]->rank, clocks->contradictions[i].by);
+        RS_TRY(RS_PUT_ROW(t, err, group && *group ? group : rs_pool_text(pool, op->members), c->number, c->n,
+                          a->of[first->rank]->rank, clocks->contradictions[i].by));
     }
-    return status;
+    return RS_OK;
 }
 
 static void explain(const rs_coll_job *job, const rs_clocks *clocks, const answer *a, rs_result *result)

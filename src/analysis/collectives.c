@@ -244,19 +244,18 @@ static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *o
 {
     uint32_t last = job->arrivals[m->times.last_at].rank;
     const rs_coll_instance *c = &job->instances[index];
-    rs_status status = RS_OK;
-    for (uint32_t i = c->first; status == RS_OK && i < c->first + c->n; i++) {
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &job->arrivals[i];
         const rs_coll_op *op = &job->ranks[a->rank]->ops[a->op];
         int64_t start = rs_coll_start(job, a), wait = m->times.last - start;
         bool uncertain = a->rank != last && wait < rs_clock_trust_between(&x->trust, a->rank, last);
         bool shown = !x->strict || !uncertain;
-        status = RS_PUT_ROW(t, err, index, of[a->rank]->rank, op->row, op->seq >= 0 ? op->seq : RS_NO_VALUE,
-                            start - x->base, op->start,
-                            !x->strict || !m->uncertain ? start - m->times.first : RS_NO_VALUE,
-                            shown ? wait : RS_NO_VALUE, rs_coll_duration(job->ranks[a->rank], op), uncertain);
+        RS_TRY(RS_PUT_ROW(t, err, index, of[a->rank]->rank, op->row, op->seq >= 0 ? op->seq : RS_NO_VALUE,
+                          start - x->base, op->start,
+                          !x->strict || !m->uncertain ? start - m->times.first : RS_NO_VALUE,
+                          shown ? wait : RS_NO_VALUE, rs_coll_duration(job->ranks[a->rank], op), uncertain));
     }
-    return status;
+    return RS_OK;
 }
 
 /* ---- by kind and size

@@ -6,6 +6,7 @@
 #include "base/search.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/try.h"
 #include "trace/calls.h"
 #include "trace/nest.h"
 #include "trace/selection.h"
@@ -348,26 +349,24 @@ static rs_status add_ranges(rs_table *t, int64_t rank_number, const counters_par
     if (!place) return rs_fail_nomem(err, "counters");
     for (size_t i = 0; i < all->n; i++) place[i] = SIZE_MAX;
     for (size_t k = 0; k < p->n_counters; k++) place[find_name(all, p->counters[k])] = k;
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+    for (size_t i = 0; i < p->n; i++) {
         const range *r = &p->ranges[i];
         RS_PUT_CELLS(t, rank_number, r->row, r->name);
         for (size_t k = 0; k < all->n; k++)
             rs_table_add_real(t, place[k] == SIZE_MAX ? (double)NAN : r->values[place[k]]);
         rs_table_add_text_n(t, r->stack, r->top_length);
-        status = RS_PUT_ROW(t, err, r->bottom, r->stack);
+        RS_TRY(RS_PUT_ROW(t, err, r->bottom, r->stack));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status add_launches(rs_table *t, int64_t rank_number, const counters_partial *p, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+    for (size_t i = 0; i < p->n; i++) {
         if (p->ranges[i].launch == RS_NO_ROW) continue;
-        status = rs_table_put_row(t, &launch_record, rank_number, &p->ranges[i], err);
+        RS_TRY(rs_table_put_row(t, &launch_record, rank_number, &p->ranges[i], err));
     }
-    return status;
+    return RS_OK;
 }
 
 rs_status rs_counters_merge(const rs_partial *partials, size_t n, bool unmatched, rs_result *result,

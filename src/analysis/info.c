@@ -7,6 +7,7 @@
 #include "base/order.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/try.h"
 #include "trace/role_names.h"
 #include "trace/selection.h"
 
@@ -200,8 +201,7 @@ static rs_status collect_categories(info *p, rs_trace *t, rs_error *err)
 {
     const rs_events *e = t->events;
     rs_row_test selected;
-    rs_status status = rs_row_test_begin(t, &selected, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_row_test_begin(t, &selected, err));
     p->n_categories = e->n_categories;
     p->categories = rs_calloc(e->n_categories, sizeof *p->categories);
     if (!p->categories) return rs_fail_nomem(err, "info");
@@ -386,13 +386,12 @@ static rs_status add_category_rows(rs_table *table, const rs_partial *partial, r
             order[k - 1] = swap;
         }
     }
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n_categories; i++) {
+    for (size_t i = 0; i < p->n_categories; i++) {
         size_t c = order[i];
         if (p->categories[c].events == 0) continue;
-        status = rs_table_put_row(table, &category_record, partial->rank, &p->categories[c], err);
+        RS_TRY(rs_table_put_row(table, &category_record, partial->rank, &p->categories[c], err));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status info_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,

@@ -230,10 +230,9 @@ static rs_status add_pair(const rs_memory_question *q, const rs_memory_rank *a, 
         row->change = rs_sub_sat(row->b, row->a);
     }
     if (kept) qsort(rows, kept, sizeof *rows, by_change);
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < kept && (!q->top || i < q->top); i++)
-        status = rs_memory_put_pair(t, rank, &rows[i], err);
-    return status;
+    for (size_t i = 0; i < kept && (!q->top || i < q->top); i++)
+        RS_TRY(rs_memory_put_pair(t, rank, &rows[i], err));
+    return RS_OK;
 }
 
 static const rs_memory_device *device_named(const rs_memory_rank *p, const char *name)

@@ -305,17 +305,16 @@ static rs_status add_all_measured(rs_table *t, int64_t rank, const rs_roof_rank 
 
 static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n_devices; i++) {
+    for (size_t i = 0; i < p->n_devices; i++) {
         const rs_roof_device *d = &p->devices[i];
         rs_rates rates;
         bool known = d->known_as && rs_rates_find(d->known_as, &rates);
-        status = RS_PUT_ROW(t, err, rank, d->id, d->name, d->known_as, known ? rates.mem_gbps : (double)NAN,
-                            known ? rates.matrix[RS_BF16] : (double)NAN,
-                            known ? rates.matrix[RS_FP8] : (double)NAN,
-                            known ? rates.vector[RS_FP32] : (double)NAN);
+        RS_TRY(RS_PUT_ROW(t, err, rank, d->id, d->name, d->known_as, known ? rates.mem_gbps : (double)NAN,
+                          known ? rates.matrix[RS_BF16] : (double)NAN,
+                          known ? rates.matrix[RS_FP8] : (double)NAN,
+                          known ? rates.vector[RS_FP32] : (double)NAN));
     }
-    return status;
+    return RS_OK;
 }
 
 /* ---- the lines of a roofline chart ---------------------------------------------------------------------- */

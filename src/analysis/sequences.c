@@ -136,10 +136,7 @@ static rs_status add_root(rs_sequence_finder *x, uint32_t node, size_t min_lengt
     for (size_t i = 0; i < n; i++) key[i + 1] = x->e->name[k[i].row];
     uint32_t id = rs_strings_add(&x->keys, (const char *)key, (n + 1) * sizeof *key);
     if (id == RS_NO_STRING) return rs_fail_nomem(err, "sequences");
-    if (id > x->p->n) {
-        rs_status status = make_pattern(x, t->row[node], k, n, err);
-        if (status != RS_OK) return status;
-    }
+    if (id > x->p->n) RS_TRY(make_pattern(x, t->row[node], k, n, err));
     rs_sequence *p = &x->p->patterns[id - 1];
     p->count++;
     p->cpu = rs_add_sat(p->cpu, x->cpu[node]);
@@ -190,8 +187,7 @@ void rs_host_rows_clear(rs_host_rows *h)
 
 rs_status rs_sequence_nest(rs_sequence_finder *x, const rs_host_rows *h, rs_error *err)
 {
-    rs_status status = rs_nest_create(x->e, h->row, h->start, h->end, h->n, &x->nest, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_nest_create(x->e, h->row, h->start, h->end, h->n, &x->nest, err));
     x->cpu = rs_malloc(h->n * sizeof *x->cpu);
     x->start = rs_malloc(h->n * sizeof *x->start);
     if (!x->cpu || !x->start) return rs_fail_nomem(err, "sequences");

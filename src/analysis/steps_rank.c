@@ -270,8 +270,7 @@ rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error
     if (status != RS_OK) return status;
     p->n_gpu = work->n;
     rs_step_source source = RS_STEPS_NONE;
-    status = rs_trace_step_source(t, &source, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_trace_step_source(t, &source, err));
     bool ok = source != RS_STEPS_SERVING || list_serving(t, host, n_host, &selector, p);
     if (!ok || !list_steps(host, n_host, gpu, n_gpu, &selector, p)) status = rs_fail_nomem(err, "steps");
     if (status == RS_OK) status = rs_steps_periods(t, run->policy, p, err);

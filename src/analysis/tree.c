@@ -183,9 +183,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 
 static rs_status add_tree(rs_table *t, int64_t number, const rs_folded_tree *tree, rs_error *err)
 {
-    rs_status status = RS_OK;
     rs_table_use_texts(t, &tree->pool.strings);
-    for (size_t i = 0; status == RS_OK && i < tree->n; i++) {
+    for (size_t i = 0; i < tree->n; i++) {
         const rs_folded_node *n = &tree->nodes[i];
         rs_table_put(t, &tree_record, number, n);
         rs_table_set_int(t, "node", (int64_t)i);
@@ -193,9 +192,9 @@ static rs_status add_tree(rs_table *t, int64_t number, const rs_folded_tree *tre
         rs_table_set_time(t, "host_us", n->is_gpu || n->no_host ? RS_NO_TIME : n->host);
         rs_table_set_time(t, "self_host_us", n->is_gpu || n->no_host ? RS_NO_TIME : n->self);
         rs_table_set_int(t, "uid", n->start == RS_NO_TIME ? RS_NO_VALUE : n->uid);
-        status = rs_table_end_row(t, err);
+        RS_TRY(rs_table_end_row(t, err));
     }
-    return status;
+    return RS_OK;
 }
 
 /* A name as a frame of a stack: ; and line ends mean something there. */

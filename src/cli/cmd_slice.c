@@ -68,13 +68,12 @@ static rs_status write_each(slicing *s, const char *directory, rs_error *err)
         return rs_fail(err, RS_ERR_IO, "cannot make the directory %s: %s", directory, strerror(errno));
     RS_LOCAL char *path = rs_malloc(size);
     if (!path) return rs_fail_nomem(err, "names");
-    rs_status status = RS_OK;
-    for (s->rank = 0; status == RS_OK && s->rank < rs_slice_n_ranks(s->slice); s->rank++) {
+    for (s->rank = 0; s->rank < rs_slice_n_ranks(s->slice); s->rank++) {
         snprintf(path, size, "%s%srank_%lld.json.gz", directory, slash ? "" : "/",
                  (long long)rs_slice_rank(s->slice, s->rank));
-        status = rs_output_put(path, true, s->command, write_trace, s, err);
+        RS_TRY(rs_output_put(path, true, s->command, write_trace, s, err));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status slice(rs_request *r, rs_result *result, rs_error *err)

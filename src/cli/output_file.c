@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "cli/cli.h"
 
 static rs_status fail_file(rs_error *err, const char *path, const char *doing)
@@ -239,10 +240,9 @@ static rs_status write_packed(const char *path, rs_write_fn write, void *context
                               rs_error *err)
 {
     rs_packer *packer = NULL;
-    rs_status status = rs_packer_open(rs_pack_of_name(path), sink, &packer, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_packer_open(rs_pack_of_name(path), sink, &packer, err));
     rs_sink packed = rs_packer_sink(packer);
-    status = write(context, &packed, err);
+    rs_status status = write(context, &packed, err);
     if (status == RS_OK) status = rs_packer_finish(packer, err);
     rs_packer_close(packer);
     return status;
@@ -252,10 +252,10 @@ rs_status rs_output_put(const char *path, bool by_name, const char *command, rs_
                         rs_error *err)
 {
     rs_output output;
-    rs_status status = rs_output_open(&output, path, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_output_open(&output, path, err));
     rs_sink sink = rs_output_sink(&output);
-    status = by_name && path ? write_packed(path, write, context, &sink, err) : write(context, &sink, err);
+    rs_status status =
+        by_name && path ? write_packed(path, write, context, &sink, err) : write(context, &sink, err);
     if (status == RS_OK) status = rs_output_commit(&output, err);
     if (status == RS_OK) return RS_OK;
     if (output.error) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
 #include "input/json.h"
 
 const char *const rs_memory_category_names[RS_N_MEMORY_CATEGORIES] = {
@@ -51,8 +52,7 @@ static rs_status more_text(reader *r, rs_error *err)
             return rs_fail_nomem(err, "memory timeline");
     }
     size_t got;
-    rs_status status = rs_source_read(r->source, r->text + r->n, r->capacity - r->n, &got, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_source_read(r->source, r->text + r->n, r->capacity - r->n, &got, err));
     r->n += got;
     r->ended = got == 0;
     return RS_OK;
@@ -70,8 +70,7 @@ static rs_status peek(reader *r, uint8_t *byte, rs_error *err)
         }
         *byte = 0;
         if (r->ended) return RS_OK;
-        rs_status status = more_text(r, err);
-        if (status != RS_OK) return status;
+        RS_TRY(more_text(r, err));
     }
 }
 
@@ -162,8 +161,7 @@ static rs_status next_element(reader *r, size_t *length, rs_error *err)
                               r->offset + (uint64_t)(p - r->text), "is no memory timeline: not JSON here");
         *length = 0;
         if (r->ended) return RS_OK;
-        rs_status status = more_text(r, err);
-        if (status != RS_OK) return status;
+        RS_TRY(more_text(r, err));
     }
 }
 
@@ -191,8 +189,7 @@ static rs_status read_changes(reader *r, rs_error *err)
     if (byte != '[') return not_a_timeline(r, err);
     r->at++;
     for (bool first = true;; first = false) {
-        status = peek(r, &byte, err);
-        if (status != RS_OK) return status;
+        RS_TRY(peek(r, &byte, err));
         if (byte == ']') {
             r->at++;
             return RS_OK;
@@ -203,8 +200,7 @@ static rs_status read_changes(reader *r, rs_error *err)
         }
         if (!first && byte == ',') {
             r->at++;
-            status = peek(r, &byte, err);
-            if (status != RS_OK) return status;
+            RS_TRY(peek(r, &byte, err));
         } else if (!first) {
             return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(r->source), r->offset + r->at,
                               "is no memory timeline: a comma is missing");
@@ -216,8 +212,7 @@ static rs_status read_changes(reader *r, rs_error *err)
         if (byte != '[' && r->out->n == 0) return not_a_timeline(r, err);
         size_t length;
         int64_t values[4];
-        status = next_element(r, &length, err);
-        if (status != RS_OK) return status;
+        RS_TRY(next_element(r, &length, err));
         if (length == 0) {
             report_cut(r);
             return RS_OK;

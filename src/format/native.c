@@ -16,8 +16,7 @@ static rs_status add_int(rs_events *e, rs_column_id column, int64_t value, rs_er
 static rs_status add_text(rs_events *e, rs_column_id column, uint32_t id, rs_error *err)
 {
     if (id == RS_NO_STRING || !(e->loaded >> column & 1)) return RS_OK;
-    rs_status status = rs_events_reserve_column(e, column, 1, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_events_reserve_column(e, column, 1, err));
     rs_sparse *s = &e->args[column];
     s->rows[s->n] = (uint32_t)e->n;
     s->texts[s->n++] = id;

@@ -442,9 +442,8 @@ rs_status rs_rocprof_csv_load(rs_source *source, const rs_load_settings *setting
 {
     rs_run_reader *run;
     *out = NULL;
-    rs_status status = run_open(settings, &run, err);
-    if (status != RS_OK) return status;
-    status = run_add(run, source, settings, err);
+    RS_TRY(run_open(settings, &run, err));
+    rs_status status = run_add(run, source, settings, err);
     if (status == RS_OK && !run->has_times)
         status = rs_fail_at(err, RS_ERR_FORMAT, run->file, 0,
                             "lists a machine's agents and no trace: give it with the run's other files");

@@ -100,8 +100,7 @@ static rs_status sql_column(rs_sql *sql, rs_database *d, const char *table, cons
     for (const char *p = names; *p;) {
         size_t n = strcspn(p, "|");
         bool has;
-        rs_status status = rs_database_has_column(d, table, p, n, &has);
-        if (status != RS_OK) return status;
+        RS_TRY(rs_database_has_column(d, table, p, n, &has));
         if (has) {
             rs_sql_add(sql, "t.\"%.*s\"", (int)n, p);
             return RS_OK;
@@ -188,8 +187,7 @@ rs_status rs_database_read(rs_database *d, const rs_source_table *t, void *conte
     }
     rs_sql_add(&sql, " FROM \"%s\" t", t->table);
     if (t->only) {
-        status = rs_database_has_column(d, t->table, t->only, strcspn(t->only, " "), &found);
-        if (status != RS_OK) return status;
+        RS_TRY(rs_database_has_column(d, t->table, t->only, strcspn(t->only, " "), &found));
         if (found) rs_sql_add(&sql, " WHERE t.%s", t->only);
     }
     return rs_database_query(d, &sql, t->row, context, t->table, n_rows);
@@ -278,10 +276,9 @@ static rs_status load(const char *path, const void *bytes, uint64_t size, int fd
     *out = NULL;
     rs_database d = {.file = path, .settings = settings, .err = err};
     const rs_format *format = NULL;
-    rs_status status = rs_events_create(settings->columns, settings->max_memory, &d.events, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_events_create(settings->columns, settings->max_memory, &d.events, err));
     d.events->packing = "plain";
-    status = open_database(&d, path, bytes, size, fd);
+    rs_status status = open_database(&d, path, bytes, size, fd);
     if (status == RS_OK) status = find_format(&d, &format);
     if (status == RS_OK) status = format->database_read(&d);
     if (status == RS_OK) {

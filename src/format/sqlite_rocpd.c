@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "format/range_names.h"
 #include "format/sqlite_internal.h"
 
@@ -281,8 +282,7 @@ static rs_status add_value(rs_database *d, rs_sql *sql, const join *j, const cha
         size_t n = strcspn(p, "|");
         const char *table = table_of(j, p[0]);
         bool has = false;
-        rs_status status = table[0] ? rs_database_has_column(d, table, p + 2, n - 2, &has) : RS_OK;
-        if (status != RS_OK) return status;
+        RS_TRY(table[0] ? rs_database_has_column(d, table, p + 2, n - 2, &has) : RS_OK);
         if (has) rs_sql_add(sql, ", %c.\"%.*s\"", p[0], (int)n - 2, p + 2);
         *any |= has;
         p += n + (p[n] == '|');
@@ -383,8 +383,7 @@ static rs_status start_events(rs_database *d)
     uint64_t n_bytes = d->events->n_bytes;
     rs_map64_clear(&d->dispatches);
     rs_events_free(d->events);
-    rs_status status = rs_events_create(d->settings->columns, d->settings->max_memory, &d->events, d->err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_events_create(d->settings->columns, d->settings->max_memory, &d->events, d->err));
     d->events->packing = "plain";
     d->events->n_bytes = n_bytes;
     return RS_OK;

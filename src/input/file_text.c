@@ -19,12 +19,11 @@ static rs_status copy_text(rs_source *source, const rs_sink *sink, rs_error *err
 {
     RS_LOCAL char *piece = rs_malloc(PIECE);
     if (!piece) return rs_fail_nomem(err, "a file's text");
-    rs_status status = RS_OK;
-    for (size_t got = 1; status == RS_OK && got;) {
-        status = rs_source_read(source, piece, PIECE, &got, err);
-        if (status == RS_OK) status = put(sink, piece, got, err);
+    for (size_t got = 1; got;) {
+        RS_TRY(rs_source_read(source, piece, PIECE, &got, err));
+        RS_TRY(put(sink, piece, got, err));
     }
-    return status;
+    return RS_OK;
 }
 
 /* The members of the outermost object but the events. What cannot be read ends it: a trace that breaks off
@@ -61,9 +60,8 @@ static rs_status copy_header(const char *name, const uint8_t *text, size_t n, co
 rs_status rs_file_text(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err)
 {
     rs_source *source;
-    rs_status status = rs_source_open(path, max_ratio, &source, err);
-    if (status != RS_OK) return status;
-    status = copy_text(source, sink, err);
+    RS_TRY(rs_source_open(path, max_ratio, &source, err));
+    rs_status status = copy_text(source, sink, err);
     rs_source_close(source);
     return status;
 }
@@ -73,9 +71,8 @@ rs_status rs_file_header(const char *path, uint64_t max_ratio, const rs_sink *si
     rs_source *source;
     uint8_t *text = NULL;
     size_t n = 0;
-    rs_status status = rs_source_open(path, max_ratio, &source, err);
-    if (status != RS_OK) return status;
-    status = rs_source_read_all(source, SIZE_MAX / 2, &text, &n, err);
+    RS_TRY(rs_source_open(path, max_ratio, &source, err));
+    rs_status status = rs_source_read_all(source, SIZE_MAX / 2, &text, &n, err);
     if (status == RS_OK) status = copy_header(path, text, n, sink, err);
     rs_free(text);
     rs_source_close(source);

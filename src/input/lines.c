@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 
 #ifdef RS_SMALL_WINDOWS
 #define FIRST_ROOM ((size_t)64) /* fuzzing: lines span reads */
@@ -36,8 +37,7 @@ static rs_status fill(rs_lines *lines, rs_error *err)
         lines->buffer = larger;
         lines->capacity *= 2;
     }
-    rs_status status = rs_source_read(lines->source, lines->buffer + left, lines->capacity - left, &got, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_source_read(lines->source, lines->buffer + left, lines->capacity - left, &got, err));
     lines->ended = got == 0;
     lines->end += got;
     return RS_OK;
@@ -66,8 +66,7 @@ static rs_status pass_over(rs_lines *lines, rs_line_text *out, rs_error *err)
         lines->offset += n;
         out->whole = newline != NULL;
         if (newline || lines->ended) return RS_OK;
-        rs_status status = fill(lines, err);
-        if (status != RS_OK) return status;
+        RS_TRY(fill(lines, err));
     }
 }
 

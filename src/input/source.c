@@ -102,8 +102,7 @@ static rs_status sniff(rs_source *s, rs_error *err)
     if (!s->in) return rs_fail_nomem(err, "input buffer");
     /* A pipe may hand over its first bytes one by one; raw_read insists until it has them or the end. */
     size_t look = s->fd < 0 || s->regular ? IN_BUFFER : 4;
-    rs_status status = raw_read(s, s->in, look, &s->in_n, err);
-    if (status != RS_OK) return status;
+    RS_TRY(raw_read(s, s->in, look, &s->in_n, err));
     if (s->in_n == 0) s->in_eof = true;
     if (s->in_n >= 2 && memcmp(s->in, gzip_magic, 2) == 0) {
         s->packing = RS_PACKING_GZIP;
@@ -282,8 +281,7 @@ static rs_status next_gzip_member(rs_source *s, rs_error *err)
 static rs_status next_zstd_frame(rs_source *s, rs_error *err)
 {
     size_t have;
-    rs_status status = peek(s, sizeof zstd_magic, &have, err);
-    if (status != RS_OK) return status;
+    RS_TRY(peek(s, sizeof zstd_magic, &have, err));
     const uint8_t *in = s->in + s->in_at;
     uint8_t skippable[] = {0x50, 0x2a, 0x4d, 0x18};
     if (have && (in[0] & 0xf0) == 0x50) skippable[0] = in[0];
@@ -300,8 +298,7 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             s->member_from = s->bytes_out + *got;
             continue;
         }
-        rs_status status = fill_in(s, err);
-        if (status != RS_OK) return status;
+        RS_TRY(fill_in(s, err));
         size_t room = n - *got;
         if (room > UINT32_MAX / 2) room = UINT32_MAX / 2;
         s->gzip->next_in = s->in + s->in_at;
@@ -350,8 +347,7 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             s->member_from = s->bytes_out + *got;
             continue;
         }
-        rs_status status = fill_in(s, err);
-        if (status != RS_OK) return status;
+        RS_TRY(fill_in(s, err));
         /* One block a call: when a call fails, what it had unpacked before the fault does not come out. The
          * hint counts the header of the block behind, which comes with the next call. */
         size_t feed = s->zstd_hint > ZSTD_BLOCK_HEADER ? s->zstd_hint - ZSTD_BLOCK_HEADER : s->zstd_hint;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 
 #ifdef RS_SMALL_WINDOWS
 /* Fuzzing: small inputs are to cross the seams between windows too. */
@@ -303,8 +304,7 @@ static rs_status append_blocks(rs_windows *w, size_t wanted, rs_error *err)
             if (err) *err = b->error;
             return b->status;
         }
-        rs_status status = carry_to_own(w, w->own, w->now.n, b->n, err);
-        if (status != RS_OK) return status;
+        RS_TRY(carry_to_own(w, w->own, w->now.n, b->n, err));
         memcpy(w->own + w->now.n, b->bytes, b->n + RS_WINDOW_PADDING);
         w->now.data = w->own;
         w->now.n += b->n;
@@ -343,8 +343,7 @@ static rs_status next_from_slot(rs_windows *w, const uint8_t *left, size_t n_lef
         memcpy(b->buffer + HEADROOM - n_left, left, n_left);
         w->now.data = b->bytes - n_left;
     } else {
-        rs_status status = carry_to_own(w, left, n_left, b->n, err);
-        if (status != RS_OK) return status;
+        RS_TRY(carry_to_own(w, left, n_left, b->n, err));
         memcpy(w->own + n_left, b->bytes, b->n + RS_WINDOW_PADDING);
         w->now.data = w->own;
     }

@@ -10,6 +10,7 @@
 #include "base/system.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "base/try.h"
 #include "job/job.h"
 #include "job/job_internal.h"
 #include "format/format.h"
@@ -119,9 +120,8 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
 {
     *out = NULL;
     rs_job *job = NULL;
-    rs_status status = job_create(settings, &job, err);
-    if (status != RS_OK) return status;
-    status = rs_inputs_resolve(job, paths, n_paths, err);
+    RS_TRY(job_create(settings, &job, err));
+    rs_status status = rs_inputs_resolve(job, paths, n_paths, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -136,10 +136,9 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
 {
     *out = NULL;
     rs_job *job = NULL;
-    rs_status status = job_create(settings, &job, err);
-    if (status != RS_OK) return status;
+    RS_TRY(job_create(settings, &job, err));
     rs_job_file file = {.name = name, .bytes = bytes ? bytes : "", .n_bytes = bytes ? n : 0, .rank = -1};
-    status = rs_job_add(job, &file, err);
+    rs_status status = rs_job_add(job, &file, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -359,11 +358,10 @@ static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings 
                            load_progress *progress, uint64_t *bytes_in, rs_error *err)
 {
     rs_source *source;
-    rs_status status = rs_input_open(job, input, &source, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_input_open(job, input, &source, err));
     progress->source = source;
     rs_trace_input in = {input->path, input->bytes, input->n_bytes, input->remote, source};
-    status = rs_trace_load(&in, settings, &input->events, err);
+    rs_status status = rs_trace_load(&in, settings, &input->events, err);
     on_progress(progress);
     *bytes_in = rs_source_bytes_in(source);
     rs_source_close(source);
@@ -376,11 +374,10 @@ static rs_status load_part(rs_job *job, const char *path, const rs_format *forma
                            rs_error *err)
 {
     rs_source *source;
-    rs_status status = rs_source_open(path, job->settings.max_ratio, &source, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_source_open(path, job->settings.max_ratio, &source, err));
     progress->source = source;
     progress->reported = 0;
-    status = format->run_add(run, source, settings, err);
+    rs_status status = format->run_add(run, source, settings, err);
     on_progress(progress);
     *bytes_in += rs_source_bytes_in(source);
     rs_source_close(source);
@@ -648,8 +645,7 @@ rs_status rs_job_load_file(rs_job *job, uint64_t columns, rs_loaded_file *out, r
     *out = (rs_loaded_file){0};
     if (job->n_inputs != 1)
         return rs_fail(err, RS_ERR_USAGE, "one file is loaded at a time, not %zu", job->n_inputs);
-    rs_status status = rs_input_load(job, input, columns, job->settings.jobs, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_input_load(job, input, columns, job->settings.jobs, err));
     for (size_t i = 0; i < input->n_traces; i++) {
         const char *rule;
         int64_t rank = rs_input_rank(input, &input->traces[i], &rule);

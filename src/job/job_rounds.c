@@ -7,6 +7,7 @@
 
 #include "base/layout.h"
 #include "base/memory.h"
+#include "base/try.h"
 #include "base/wire.h"
 #include "job/job_internal.h"
 
@@ -39,8 +40,7 @@ rs_status rs_answer_add(rs_answer *answer, const rs_layout *layout, const void *
                         rs_error *err)
 {
     rs_bytes given = {0};
-    rs_status status = pack(layout, agreed, &given, err);
-    if (status != RS_OK) return status;
+    RS_TRY(pack(layout, agreed, &given, err));
     rs_answer *next = rs_realloc(answer->next, (answer->n_next + 1) * sizeof *next);
     if (!next) {
         rs_bytes_free(&given);
@@ -112,8 +112,7 @@ rs_status rs_question_settle(rs_question *q, const rs_ranking *ranking, rs_error
     bool settled = true;
     q->due = false;
     while (settled && !q->due && q->round < q->how.n_rounds) {
-        rs_status status = settle_round(q, ranking, &settled, err);
-        if (status != RS_OK) return status;
+        RS_TRY(settle_round(q, ranking, &settled, err));
         for (size_t i = 0; settled && i < q->n_answers; i++) {
             rs_input_answer *input = &q->answers[i];
             for (size_t k = 0; input->status == RS_OK && k < input->n_ranks; k++) {

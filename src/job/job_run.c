@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/problems.h"
+#include "base/try.h"
 #include "base/workers.h"
 #include "job/job.h"
 #include "job/job_internal.h"
@@ -67,8 +68,7 @@ static rs_status ask_under(run_side *s, const rs_question *q, const rs_run *befo
     run.policy = &policy;
     run.agreed = agreed;
     if (last->adopt) last->adopt(agreed, &policy);
-    rs_status status = rs_answer_add(answer, last->agreed_layout, agreed, &next, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_answer_add(answer, last->agreed_layout, agreed, &next, err));
     next->status = ask_from(s, q, &run, round, t, next, &one);
     if (next->status == RS_OK) return RS_OK;
     if (next->status != RS_ERR_USAGE) rs_error_wrap(&one, "%s", t->file);
@@ -411,9 +411,8 @@ static rs_status run_file(const rs_job *job, const rs_question *q, rs_result *re
     if (job->n_inputs != 1)
         return rs_fail(err, RS_ERR_USAGE, "%s takes one file, not %zu", q->analysis->name, job->n_inputs);
     rs_source *source;
-    rs_status status = rs_input_open(job, &job->inputs[0], &source, err);
-    if (status != RS_OK) return status;
-    status = rs_question_tables(q, result, err);
+    RS_TRY(rs_input_open(job, &job->inputs[0], &source, err));
+    rs_status status = rs_question_tables(q, result, err);
     if (status == RS_OK) status = q->how.file(&q->run, source, result, err);
     rs_source_close(source);
     return status;

@@ -383,10 +383,7 @@ static rs_status take_queries(merger *m, rs_error *err)
             return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
                            a->name);
         rs_options *defaults = NULL;
-        if (!m->queries[k].options) {
-            rs_status status = rs_options_create(a->options, a->n_options, &defaults, err);
-            if (status != RS_OK) return status;
-        }
+        if (!m->queries[k].options) RS_TRY(rs_options_create(a->options, a->n_options, &defaults, err));
         m->options[k] = rs_options_fingerprint(defaults ? defaults : m->queries[k].options);
         rs_method how = rs_analysis_method(a, m->queries[k].compat);
         m->layouts[k] = rs_method_fingerprint(&how);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
 #include "trace/tree.h"
 
 /* ---- one rank
@@ -237,8 +238,7 @@ static rs_status launch_nodes(rs_trace *trace, const rs_work *work, rs_tree **tr
                               rs_error *err)
 {
     if (!asks_above(trace->events, work)) return RS_OK;
-    rs_status status = rs_trace_tree(trace, false, tree, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_trace_tree(trace, false, tree, err));
     RS_LOCAL rs_keyed *at = rs_malloc(((*tree)->n_gpu + 1) * sizeof *at);
     uint32_t *nodes = rs_malloc((work->n + 1) * sizeof *nodes);
     bool ok = at && nodes;
@@ -293,11 +293,10 @@ rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank
     rs_tree *tree = NULL;
     uint32_t *nodes = NULL;
     rs_coll_rank *r;
-    rs_status status = rs_coll_rank_create(trace, out, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_coll_rank_create(trace, out, err));
     r = *out;
     *out = NULL;
-    status = rs_trace_work_details(trace, policy, &work, err);
+    rs_status status = rs_trace_work_details(trace, policy, &work, err);
     if (status == RS_OK) status = launch_nodes(trace, work, &tree, &nodes, err);
     bool ok = true;
     for (size_t i = 0; status == RS_OK && ok && i < work->n; i++) {
@@ -318,8 +317,7 @@ rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_ran
 {
     const uint32_t *rows;
     size_t n;
-    rs_status status = rs_trace_gpu_rows(trace, &rows, &n, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_trace_gpu_rows(trace, &rows, &n, err));
     return n ? rs_coll_rank_of(trace, policy, out, err) : rs_coll_rank_of_host(trace, out, err);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/try.h"
 #include "format/kineto_core.h"
 #include "input/json.h"
 #include "input/source.h"
@@ -39,8 +40,7 @@ typedef struct reading {
 static rs_status more(reading *r, rs_error *err)
 {
     size_t used = r->p ? (size_t)(r->p - r->window.data) : 0;
-    rs_status status = rs_windows_next(r->windows, used, &r->window, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_windows_next(r->windows, used, &r->window, err));
     r->p = r->window.data;
     r->end = r->p + r->window.n;
     return RS_OK;
@@ -57,8 +57,7 @@ static rs_status peek(reading *r, uint8_t *c, rs_error *err)
         }
         *c = 0;
         if (r->window.last) return RS_OK;
-        rs_status status = more(r, err);
-        if (status != RS_OK) return status;
+        RS_TRY(more(r, err));
     }
 }
 
@@ -86,8 +85,7 @@ static rs_status value(reading *r, const uint8_t **text, size_t *n, rs_error *er
             give_up(r);
             return RS_OK;
         }
-        rs_status status = more(r, err);
-        if (status != RS_OK) return status;
+        RS_TRY(more(r, err));
     }
 }
 
@@ -195,8 +193,7 @@ static rs_status pass_over_damage(reading *r, rs_error *err)
 {
     while (!rs_kineto_resume_member(&r->p, r->end, r->saw_array, r->window.last)) {
         if (r->window.last) return RS_OK;
-        rs_status status = more(r, err);
-        if (status != RS_OK) return status;
+        RS_TRY(more(r, err));
     }
     r->damaged = false;
     return RS_OK;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/try.h"
 #include "input/json.h"
 #include "input/windows.h"
 #include "format/kineto_core.h"
@@ -45,8 +46,7 @@ static void write_up_to(copier *c, const uint8_t *to)
 static rs_status more(copier *c)
 {
     size_t ahead = (size_t)(c->p - c->from), used = (size_t)(c->from - c->window.data);
-    rs_status status = rs_windows_next(c->windows, used, &c->window, c->err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_windows_next(c->windows, used, &c->window, c->err));
     c->from = c->window.data;
     c->p = c->from + ahead;
     c->end = c->from + c->window.n;
@@ -61,8 +61,7 @@ static rs_status peek(copier *c, uint8_t *byte)
         *byte = 0;
         if (c->p < c->end) *byte = *c->p;
         if (c->p < c->end || c->window.last) return RS_OK;
-        rs_status status = more(c);
-        if (status != RS_OK) return status;
+        RS_TRY(more(c));
     }
 }
 
@@ -78,8 +77,7 @@ static rs_status measure(copier *c, size_t *length)
             c->p = p;
             return bad(c, "this is no JSON");
         }
-        rs_status status = more(c);
-        if (status != RS_OK) return status;
+        RS_TRY(more(c));
     }
 }
 
@@ -171,8 +169,7 @@ static rs_status read_key(copier *c, bool *is_events)
     }
     *is_events = key.length == 11 && memcmp(key.bytes, "traceEvents", 11) == 0;
     c->p = p;
-    rs_status status = peek(c, &byte);
-    if (status != RS_OK) return status;
+    RS_TRY(peek(c, &byte));
     if (byte == 0) return cut_off(c);
     c->broken = byte != ':';
     c->p += byte == ':';
@@ -222,8 +219,7 @@ static rs_status pass_over_damage(copier *c, bool kept_member)
     while (!rs_kineto_resume_member(&c->p, c->end, c->saw_array, c->window.last)) {
         c->from = c->p;
         if (c->window.last) return cut_off(c);
-        rs_status status = more(c);
-        if (status != RS_OK) return status;
+        RS_TRY(more(c));
     }
     if (*c->p == ',') c->p++;
     c->from = c->p;
@@ -267,10 +263,7 @@ static rs_status copy_object(copier *c)
 static rs_status copy_document(copier *c, uint8_t byte)
 {
     bool whole;
-    while (c->end - c->p < LOOK_AHEAD && !c->window.last) {
-        rs_status status = more(c);
-        if (status != RS_OK) return status;
-    }
+    while (c->end - c->p < LOOK_AHEAD && !c->window.last) RS_TRY(more(c));
     if (byte == '{' && rs_kineto_looks_like_event(c->p, c->end)) {
         c->lines = true;
         return copy_event(c, "\n", &whole);

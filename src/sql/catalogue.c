@@ -180,8 +180,7 @@ static rs_status put_threads(const rs_event_rank *r, rs_table *into, rs_error *e
         uint32_t row = rs_event_row(r, i);
         count_thread(r, row, &rows[r->thread[row]]);
     }
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < r->n_threads; i++) {
+    for (size_t i = 0; i < r->n_threads; i++) {
         if (rows[i].events == 0) continue;
         rs_table_add_int(into, r->rank);
         rs_table_add_text(into, r->threads[i].pid);
@@ -190,9 +189,9 @@ static rs_status put_threads(const rs_event_rank *r, rs_table *into, rs_error *e
         rs_table_add_int(into, rows[i].events);
         rs_table_add_moment(into, rows[i].first);
         rs_table_add_moment(into, rows[i].last);
-        status = rs_table_end_row(into, err);
+        RS_TRY(rs_table_end_row(into, err));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status make_threads(rs_sql_session *s, rs_table *into, rs_error *err)

@@ -257,10 +257,9 @@ static rs_status put_nodes(rs_capture *c, const uint32_t *rows, size_t n, uint32
         nodes[i] = at < n && rows[at] == nodes[i] ? (uint32_t)at : 0;
         place[nodes[i]] = (uint32_t)i + 1;
     }
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++)
-        if (place[i]) status = rs_events_push_int(c->events, RS_COL_CORRELATION, (uint32_t)i, place[i], err);
-    return status;
+    for (size_t i = 0; i < n; i++)
+        if (place[i]) RS_TRY(rs_events_push_int(c->events, RS_COL_CORRELATION, (uint32_t)i, place[i], err));
+    return RS_OK;
 }
 
 static uint64_t hash_of(uint64_t hash, const rs_events *e, uint32_t text)

@@ -1,5 +1,6 @@
 #include "base/interval.h"
 #include "base/search.h"
+#include "base/try.h"
 #include "trace/events.h"
 
 #include <string.h>
@@ -231,8 +232,7 @@ rs_status rs_events_reserve(rs_events *e, size_t more, rs_error *err)
         size_t size;
     } all[] = {{(void **)&e->start, 8},  {(void **)&e->duration, 8}, {(void **)&e->name, 4},
                {(void **)&e->thread, 4}, {(void **)&e->category, 2}, {(void **)&e->phase, 1}};
-    rs_status status = rs_events_charge(e, (wanted - e->capacity) * 27, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_events_charge(e, (wanted - e->capacity) * 27, err));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!resize(e, all[i].array, e->n, wanted, all[i].size)) return rs_fail_nomem(err, "event columns");
     }
@@ -245,8 +245,7 @@ static rs_status sparse_grow(rs_events *e, rs_sparse *s, size_t size, size_t mor
     if (more <= s->capacity - s->n) return RS_OK;
     size_t wanted = s->capacity ? rs_big_next(s->capacity, size) : 1024;
     if (wanted < s->n + more) wanted = s->n + more;
-    rs_status status = rs_events_charge(e, (wanted - s->capacity) * (size + 4), err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_events_charge(e, (wanted - s->capacity) * (size + 4), err));
     if (!resize(e, (void **)&s->rows, s->n, wanted, sizeof *s->rows) ||
         !resize(e, (void **)&s->wide, s->n, wanted, size))
         return rs_fail_nomem(err, "arguments");
@@ -263,8 +262,7 @@ rs_status rs_events_widen(rs_events *e, rs_column_id column, rs_error *err)
 {
     rs_sparse *s = &e->args[column];
     if (s->is_wide) return RS_OK;
-    rs_status status = rs_events_charge(e, s->capacity * (sizeof *s->wide - sizeof *s->narrow), err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_events_charge(e, s->capacity * (sizeof *s->wide - sizeof *s->narrow), err));
     int64_t *wide = s->capacity ? rs_big_resize(NULL, s->capacity * sizeof *wide) : NULL;
     if (s->capacity && !wide) return rs_fail_nomem(err, "arguments");
     for (size_t i = 0; i < s->n; i++) wide[i] = s->narrow[i];
@@ -300,8 +298,7 @@ rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, doubl
             return rs_fail_nomem(err, "counters");
     }
     rs_sparse *s = &e->counters[i].values;
-    rs_status status = sparse_grow(e, s, sizeof(double), 1, err);
-    if (status != RS_OK) return status;
+    RS_TRY(sparse_grow(e, s, sizeof(double), 1, err));
     if (s->n && s->rows[s->n - 1] == row) s->n--;
     s->rows[s->n] = row;
     s->reals[s->n++] = value;

@@ -1,6 +1,7 @@
 #include "trace/others.h"
 
 #include "base/search.h"
+#include "base/try.h"
 #include "trace/events.h"
 
 void rs_others_clear(rs_events *e)
@@ -45,8 +46,7 @@ rs_status rs_others_reserve(rs_events *e, size_t more, rs_error *err)
     if (more > SIZE_MAX / 2 / cell - a->n || wanted > SIZE_MAX / 2 / cell)
         return rs_fail_nomem(err, "arguments");
     if (wanted < a->n + more) wanted = a->n + more;
-    rs_status status = rs_events_charge(e, (wanted - a->capacity) * cell, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_events_charge(e, (wanted - a->capacity) * cell, err));
     if (!resize(e, (void **)&a->rows, wanted, sizeof *a->rows) ||
         !resize(e, (void **)&a->name, wanted, sizeof *a->name) ||
         !resize(e, (void **)&a->kind, wanted, sizeof *a->kind) ||
@@ -82,8 +82,7 @@ rs_status rs_other_add(rs_events *e, uint32_t name, uint32_t row, rs_other_kind 
     size_t at = a->names[name].last;
     /* the last cell may have been taken back, and another name's stand there */
     if (at >= a->n || a->rows[at] != row || a->name[at] != name) {
-        rs_status status = rs_others_reserve(e, 1, err);
-        if (status != RS_OK) return status;
+        RS_TRY(rs_others_reserve(e, 1, err));
         at = a->n++;
     }
     a->rows[at] = row;

@@ -102,8 +102,7 @@ const rs_facet rs_facet_gpu_rows = {
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err)
 {
     void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_gpu_rows, NULL, &value, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_gpu_rows, NULL, &value, err));
     *rows = ((const row_list *)value)->rows;
     *n = ((const row_list *)value)->n;
     return RS_OK;
@@ -169,8 +168,7 @@ rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs
 {
     void *value;
     *first_ns = *last_ns = RS_NO_TIME;
-    rs_status status = rs_trace_facet(trace, &rs_facet_span, NULL, &value, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_span, NULL, &value, err));
     *first_ns = ((const span *)value)->first;
     *last_ns = ((const span *)value)->last;
     return RS_OK;

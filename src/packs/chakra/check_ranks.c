@@ -5,6 +5,7 @@
 #include "base/order.h"
 #include "base/search.h"
 #include "base/settings.h"
+#include "base/try.h"
 #include "chakra/check_internal.h"
 
 enum { SEND = 5, RECEIVE = 6, COLLECTIVE = 7 };
@@ -482,8 +483,7 @@ static rs_status replay(matching *m)
 {
     char text[400];
     for (size_t i = 0; i < m->n_calls; i++) m->calls[i].group = m->groups[m->calls[i].group].with;
-    rs_status status = rs_check_job_run(m->files, m->n, m->calls, m->n_calls, &m->job, m->err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_check_job_run(m->files, m->n, m->calls, m->n_calls, &m->job, m->err));
     const rs_check_job *job = &m->job;
     if (job->n_stuck) {
         tell(m, "stuck", job->stuck);
@@ -499,8 +499,7 @@ static rs_status replay(matching *m)
 
 static rs_status match(matching *m)
 {
-    rs_status status = number_files(m);
-    if (status != RS_OK) return status;
+    RS_TRY(number_files(m));
     if (!rs_strings_init(&m->keys) || !find_calls(m) || !join_names(m) || !find_messages(m))
         return rs_fail_nomem(m->err, "the ranks together");
     for (uint32_t i = 0; i < m->n_groups; i++)

@@ -4,6 +4,7 @@
 
 #include "base/settings.h"
 #include "base/interval.h"
+#include "base/try.h"
 #include "chakra/convert_internal.h"
 #include "chakra/work.h"
 
@@ -160,8 +161,7 @@ static rs_status write_gap(converting *c, size_t i)
                          .outputs = &c->nothing};
     uint64_t after = gap->after == RS_LINKED_NONE ? 0 : rs_convert_id(c->linked, gap->after);
     rs_arena_reset(&c->arena);
-    rs_status status = take_deps(c, i, &out);
-    if (status != RS_OK) return status;
+    RS_TRY(take_deps(c, i, &out));
     if (!c->nothing.n) fill_io(c, &(rs_linked_io){{NULL, 0}, {NULL, 0}, {NULL, 0}}, &c->nothing);
     if (gap->after != RS_LINKED_NONE) {
         out.n_ctrl_deps = 1;
@@ -227,8 +227,7 @@ static rs_status write_node(converting *c, size_t i)
     const rs_linked_node *n = &l->nodes[i];
     rs_et_message out = {.id = (uint64_t)n->id};
     rs_arena_reset(&c->arena);
-    rs_status status = take_deps(c, i, &out);
-    if (status != RS_OK) return status;
+    RS_TRY(take_deps(c, i, &out));
     uint64_t parent = (uint64_t)n->parent;
     uint32_t above = rs_linked_find(l, n->parent);
     if (!(out.name = rs_slice_text_of(n->name, &out.n_name, &c->arena))) c->nomem = true;
@@ -311,8 +310,7 @@ static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_sett
                            const rs_sink *sink, rs_chakra_convert_report *report, rs_error *err)
 {
     rs_convert_graph graph;
-    rs_status status = rs_convert_graph_make(linked, settings->timing, &graph, report, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_convert_graph_make(linked, settings->timing, &graph, report, err));
     converting c = {.linked = linked,
                     .graph = &graph,
                     .settings = settings,
@@ -326,7 +324,7 @@ static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_sett
     explain(linked, settings);
     rs_et_writer_init(&c.writer, sink);
     c.writer.json = settings->json;
-    status = write_trace(&c);
+    rs_status status = write_trace(&c);
     if (status == RS_OK) status = rs_et_writer_finish(&c.writer, err);
     rs_et_writer_clear(&c.writer);
     rs_arena_clear(&c.arena);

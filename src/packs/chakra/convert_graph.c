@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "chakra/convert_internal.h"
+#include "base/try.h"
 
 typedef struct building {
     const rs_linked *linked;
@@ -210,15 +211,14 @@ static rs_status depend_on_syncs(building *b, uint32_t node)
     const rs_linked_more *n = rs_linked_more_of(b->linked, &b->linked->nodes[node]);
     rs_slice_walk walk = rs_slice_elements(n->sync_dep);
     rs_slice element;
-    rs_status status = RS_OK;
-    while (status == RS_OK && rs_slice_next(&walk, &element)) {
+    while (rs_slice_next(&walk, &element)) {
         int64_t id;
         if (!rs_slice_int(element, &id))
             return rs_fail_at(b->err, RS_ERR_FORMAT, b->linked->file,
                               rs_linked_offset(b->linked, element.bytes), "sync_dep holds what is no id");
-        status = depend_on_id(b, node, id, &b->report->sync);
+        RS_TRY(depend_on_id(b, node, id, &b->report->sync));
     }
-    return status;
+    return RS_OK;
 }
 
 /* All that a node waited for on other threads. */
@@ -303,10 +303,7 @@ static rs_status add_times(building *b, rs_chakra_timing timing)
     size_t n = b->linked->n_nodes;
     rs_convert_places places = {b->parent, b->top, b->before};
     g->recorded = timing == RS_CHAKRA_TIMING_RECORDED && n > 0;
-    if (g->recorded) {
-        rs_status status = rs_convert_time(b->linked, &places, &g->times, b->err);
-        if (status != RS_OK) return status;
-    }
+    if (g->recorded) RS_TRY(rs_convert_time(b->linked, &places, &g->times, b->err));
     n += g->times.n_gaps;
     b->seen = rs_malloc((n + 1) * sizeof *b->seen);
     g->first = rs_malloc((n + 1) * sizeof *g->first);

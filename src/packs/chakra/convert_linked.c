@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "base/try.h"
 #include "input/json.h"
 #include "input/source.h"
 
@@ -248,8 +249,7 @@ static rs_status read_node(reading *r)
         if (!value(r, to ? to : &ignored)) return fail_json(r);
     }
     if (token != RS_JSON_T_OBJECT_END) return fail_json(r);
-    rs_status status = understand(r, at, &m, &n);
-    if (status != RS_OK) return status;
+    RS_TRY(understand(r, at, &m, &n));
     if (l->n_nodes >= RS_BODY_OF_HOST - 1)
         return rs_fail(r->err, RS_ERR_LIMIT, "%s: too many nodes", l->file);
     return RS_PUSH(l->nodes, l->n_nodes, l->capacity, n) ? RS_OK : rs_fail_nomem(r->err, "nodes");
@@ -260,10 +260,7 @@ static rs_status read_nodes(reading *r)
     rs_json_token token = rs_json_next(&r->json);
     if (token == RS_JSON_T_ERROR) return fail_json(r);
     if (token != RS_JSON_T_ARRAY) return fail_at(r, r->json.p, "nodes is no list");
-    while ((token = rs_json_next(&r->json)) == RS_JSON_T_OBJECT) {
-        rs_status status = read_node(r);
-        if (status != RS_OK) return status;
-    }
+    while ((token = rs_json_next(&r->json)) == RS_JSON_T_OBJECT) RS_TRY(read_node(r));
     if (token == RS_JSON_T_ERROR) return fail_json(r);
     return token == RS_JSON_T_ARRAY_END ? RS_OK : fail_at(r, r->json.p, "this is no node");
 }
@@ -286,8 +283,7 @@ static rs_status read_document(reading *r)
                                 : rs_json_is(&r->json, "rank")      ? &rank
                                                                     : &ignored;
         if (rs_json_is(&r->json, "nodes")) {
-            rs_status status = nodes ? fail_at(r, r->json.p, "nodes is there twice") : read_nodes(r);
-            if (status != RS_OK) return status;
+            RS_TRY(nodes ? fail_at(r, r->json.p, "nodes is there twice") : read_nodes(r));
             nodes = true;
         } else if (!value(r, to)) {
             return fail_json(r);
@@ -353,9 +349,8 @@ rs_status rs_linked_open(const char *path, uint64_t max_ratio, rs_linked *out, r
     rs_source *source;
     uint8_t *text = NULL;
     size_t n = 0;
-    rs_status status = rs_source_open(path, max_ratio, &source, err);
-    if (status != RS_OK) return status;
-    status = rs_source_read_all(source, MAX_TEXT, &text, &n, err);
+    RS_TRY(rs_source_open(path, max_ratio, &source, err));
+    rs_status status = rs_source_read_all(source, MAX_TEXT, &text, &n, err);
     if (status == RS_OK) {
         status = rs_linked_open_bytes(text, n, path, out, err);
         if (status == RS_OK)

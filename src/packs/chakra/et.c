@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "input/source.h"
 
 /* Nodes are numbered by 32 bits, with room for made-up roots. */
@@ -371,8 +372,7 @@ void rs_et_clear(rs_et *et)
 static rs_status read_text(loader *x, rs_source *source)
 {
     rs_et *et = x->et;
-    rs_status status = rs_source_read_all(source, SIZE_MAX / 8, &et->text, &et->n_text, x->err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_source_read_all(source, SIZE_MAX / 8, &et->text, &et->n_text, x->err));
     rs_source_report_end(source, -1, x->problems);
     if (rs_utf8_valid(et->text, et->n_text)) return RS_OK;
     if (et->n_text > SIZE_MAX / 4) return rs_fail_nomem(x->err, "text");
@@ -390,9 +390,8 @@ rs_status rs_et_load(const char *path, uint64_t max_ratio, rs_et *et, rs_problem
 {
     rs_source *source;
     *et = (rs_et){0};
-    rs_status status = rs_source_open(path, max_ratio, &source, err);
-    if (status != RS_OK) return status;
-    status = rs_et_load_source(source, path, et, problems, err);
+    RS_TRY(rs_source_open(path, max_ratio, &source, err));
+    rs_status status = rs_et_load_source(source, path, et, problems, err);
     rs_source_close(source);
     return status;
 }
@@ -402,8 +401,7 @@ rs_status rs_et_load_source(rs_source *source, const char *path, rs_et *et, rs_p
 {
     *et = (rs_et){0};
     loader x = {.et = et, .path = path, .problems = problems, .err = err};
-    rs_status status = read_text(&x, source);
-    if (status != RS_OK) return status;
+    RS_TRY(read_text(&x, source));
     rs_et_cursor c = {.p = rs_json_space(et->text, et->text + et->n_text), .end = et->text + et->n_text};
     if (c.p >= c.end || *c.p != '{')
         return rs_fail_at(err, RS_ERR_FORMAT, path, (uint64_t)(c.p - et->text),
@@ -411,8 +409,7 @@ rs_status rs_et_load_source(rs_source *source, const char *path, rs_et *et, rs_p
     c.p++;
     bool whole = read_top(&x, &c);
     if (x.failed) return err->status;
-    status = check_schema(et, path, err);
-    if (status != RS_OK) return status;
+    RS_TRY(check_schema(et, path, err));
     uint64_t at = (uint64_t)(c.p - et->text);
     if (!whole) {
         const char *why = c.status == RS_JSON_END ? "the text ends before its last bracket"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "base/try.h"
 #include "input/json.h"
 #include "input/source.h"
 #include "text/writer.h"
@@ -232,9 +233,8 @@ rs_status rs_groups_add_file(rs_groups *groups, const char *path, uint64_t max_r
     rs_source *source;
     uint8_t *text = NULL;
     size_t n = 0;
-    rs_status status = rs_source_open(path, max_ratio, &source, err);
-    if (status != RS_OK) return status;
-    status = rs_source_read_all(source, SIZE_MAX / 8, &text, &n, err);
+    RS_TRY(rs_source_open(path, max_ratio, &source, err));
+    rs_status status = rs_source_read_all(source, SIZE_MAX / 8, &text, &n, err);
     rs_source_close(source);
     if (status == RS_OK) status = add_members(groups, path, (const char *)text, n, true, err);
     rs_free(text);
@@ -308,8 +308,7 @@ rs_status rs_groups_read(const rs_linked *linked, bool numbered, rs_groups *grou
 {
     rs_arena scratch = {0};
     bool ok = true;
-    rs_status status = rs_groups_init(groups, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_groups_init(groups, err));
     for (size_t i = 0; ok && i < linked->n_nodes; i++)
         if (rs_groups_are_declared_by(&linked->nodes[i]))
             ok = read_declaration(linked, &linked->nodes[i], groups, problems);

@@ -1,5 +1,6 @@
 /* Linking: both traces are read, matched, and only then is anything written. */
 #include "base/settings.h"
+#include "base/try.h"
 #include "chakra/link.h"
 
 #include "job/job.h"
@@ -43,15 +44,13 @@ static rs_status load_device(rs_linker *x, rs_error *err)
     rs_job_settings settings = {
         .size = sizeof(rs_job_settings), .jobs = x->settings->jobs, .max_ratio = x->settings->max_ratio};
     rs_loaded_file file;
-    rs_status status = rs_job_open(&x->settings->device, 1, &settings, &x->job, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_job_open(&x->settings->device, 1, &settings, &x->job, err));
     if (rs_job_n_files(x->job) != 1)
         return rs_fail_at(err, RS_ERR_USAGE, x->settings->device, RS_NO_OFFSET,
                           "the device trace is one file, not %zu", rs_job_n_files(x->job));
-    status = rs_job_load_file(x->job, COLUMNS, &file, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_job_load_file(x->job, COLUMNS, &file, err));
     rs_problems_move(&x->report->problems, file.problems);
-    status = choose_rank(x, &file, err);
+    rs_status status = choose_rank(x, &file, err);
     if (status == RS_OK) x->e = x->trace->events;
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/try.h"
 #include "chakra/graph_json.h"
 #include "input/source.h"
 
@@ -66,8 +67,7 @@ static rs_status read_length(rs_et_reader *r, uint64_t *length, bool *any, rs_er
     *any = false;
     r->start = r->offset;
     for (unsigned shift = 0;; shift += 7) {
-        rs_status status = fill(r, err);
-        if (status != RS_OK) return status;
+        RS_TRY(fill(r, err));
         if (r->held == 0 && !*any) {
             rs_source_end end = rs_source_get_end(r->source);
             return end.truncated || end.corrupt ? cut_off(r, 1, err) : RS_OK;
@@ -131,8 +131,7 @@ static rs_status read_graph(rs_et_reader *r, rs_error *err)
             return rs_fail_nomem(err, "a workload graph");
         memcpy(r->text + n, r->buffer, held);
         n += held;
-        rs_status status = rs_source_read(r->source, r->buffer, BUFFER, &held, err);
-        if (status != RS_OK) return status;
+        RS_TRY(rs_source_read(r->source, r->buffer, BUFFER, &held, err));
     } while (held);
     r->offset = n;
     rs_source_end end = rs_source_get_end(r->source);

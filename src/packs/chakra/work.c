@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
 #include "perf/models.h"
 #include "text/writer.h"
 
@@ -133,8 +134,7 @@ static rs_status ask_model(asking *a, const rs_linked_io *in, named name, const 
     char *shapes = rs_arena_strndup(&a->arena, (const char *)in->shapes.bytes, in->shapes.n);
     texts.dims = shapes;
     if (a->nomem || !shapes) return rs_fail_nomem(a->err, "models");
-    rs_status status = rs_op_arguments_read(&texts, &a->arena, &arguments, a->err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_op_arguments_read(&texts, &a->arena, &arguments, a->err));
     rs_model m = rs_model_answer(name.model, name.in_place, &arguments);
     int64_t ops;
     if (!m.family || m.lower || (!m.has_flops && !m.has_bytes)) return RS_OK;
@@ -224,8 +224,7 @@ static rs_status find_outermost(asking *a, uint32_t at, uint32_t *found)
     size_t n = 0;
     for (; at != RS_LINKED_NONE && a->outermost[at] == NOT_ASKED;
          at = above(a->linked, &a->linked->nodes[at])) {
-        rs_status status = ask(a, at, false, &known);
-        if (status != RS_OK) return status;
+        RS_TRY(ask(a, at, false, &known));
         a->outermost[at] = RS_LINKED_NONE;
         a->way[n++] = at;
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/try.h"
 #include "chakra/proto.h"
 #include "input/json.h"
 #include "input/source.h"
@@ -140,10 +141,7 @@ static rs_status read_layer(reading *r)
                        r->file, (unsigned long long)r->line, COLUMNS,
                        r->n_words > COLUMNS ? "more than " : "",
                        r->n_words > COLUMNS ? (size_t)COLUMNS : r->n_words);
-    for (size_t p = 0; p < RS_N_PHASES; p++) {
-        rs_status status = read_phase(r, 2 + 3 * p, &layer.phases[p]);
-        if (status != RS_OK) return status;
-    }
+    for (size_t p = 0; p < RS_N_PHASES; p++) RS_TRY(read_phase(r, 2 + 3 * p, &layer.phases[p]));
     if (!number(r->words[COLUMNS - 1], &update))
         return wrong(r, "an update time is needed", r->words[COLUMNS - 1]);
     char *name = rs_arena_alloc(&out->arena, r->words[0].n + 1);
@@ -195,9 +193,8 @@ static rs_status take_text(const rs_chakra_text_settings *s, rs_workload *out, r
         memcpy(out->text, s->bytes, s->n_bytes);
         out->n_text = s->n_bytes;
     } else {
-        rs_status status = rs_source_open(s->path, s->max_ratio, &source, err);
-        if (status != RS_OK) return status;
-        status = rs_source_read_all(source, MAX_TEXT, &text, &out->n_text, err);
+        RS_TRY(rs_source_open(s->path, s->max_ratio, &source, err));
+        rs_status status = rs_source_read_all(source, MAX_TEXT, &text, &out->n_text, err);
         rs_source_close(source);
         if (status != RS_OK) return status;
         out->text = (char *)text;
@@ -211,8 +208,7 @@ static rs_status take_text(const rs_chakra_text_settings *s, rs_workload *out, r
 rs_status rs_workload_open(const rs_chakra_text_settings *settings, rs_workload *out, rs_error *err)
 {
     memset(out, 0, sizeof *out);
-    rs_status status = take_text(settings, out, err);
-    if (status != RS_OK) return status;
+    RS_TRY(take_text(settings, out, err));
     reading r = {
         .file = settings->path, .out = out, .at = out->text, .end = out->text + out->n_text, .err = err};
     return read_text(&r);

@@ -2,6 +2,7 @@
  * launcher's signals) is never one. */
 #include "flight/causation.h"
 
+#include "base/try.h"
 #include "flight/log.h"
 
 #include <inttypes.h>
@@ -210,8 +211,7 @@ static rs_status add_early_ends(rs_fl_analysis *a, rs_error *err)
         if ((index != RS_FL_NONE && a->open[index] != RS_FL_NONE) || rs_fl_is_accused(a, e->rank) ||
             (looks++, origin_of(log, e->rank) != e))
             continue;
-        rs_status status = add_crashed(a, &e->rank, 1, e, err);
-        if (status != RS_OK) return status;
+        RS_TRY(add_crashed(a, &e->rank, 1, e, err));
     }
     return RS_OK;
 }
@@ -242,8 +242,7 @@ static rs_status add_unreachable(rs_fl_analysis *a, rs_error *err)
             rs_fl_is_accused(a, e->rank))
             continue;
         const rs_fl_event *own = origin_of(log, e->rank);
-        rs_status status = add_crashed(a, &e->rank, 1, own ? own : e, err);
-        if (status != RS_OK) return status;
+        RS_TRY(add_crashed(a, &e->rank, 1, own ? own : e, err));
     }
     return RS_OK;
 }
@@ -274,16 +273,15 @@ rs_status rs_fl_judge_log(rs_fl_analysis *a, rs_error *err)
         rs_free(ranks);
         return status;
     }
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < log->n && a->n_found < MAX_ENDS; i++) {
+    for (size_t i = 0; i < log->n && a->n_found < MAX_ENDS; i++) {
         const rs_fl_event *e = &log->events[i];
         if (!is_origin(e) || e->rank < 0 || !rs_fl_is_together(first, e) ||
             rs_fl_is_bare_end(e) != rs_fl_is_bare_end(first) || rs_fl_is_accused(a, e->rank))
             continue;
         const rs_fl_event *own = origin_of(log, e->rank);
-        status = add_crashed(a, &e->rank, 1, own ? own : e, err);
+        RS_TRY(add_crashed(a, &e->rank, 1, own ? own : e, err));
     }
-    return status;
+    return RS_OK;
 }
 
 rs_status rs_fl_find_causes(rs_fl_analysis *a, rs_error *err)

@@ -1,5 +1,6 @@
 /* What the wait-for graph ends in: ranks that never came, operations that hang, circles. */
 #include "flight/graph.h"
+#include "base/try.h"
 
 #include <string.h>
 
@@ -149,8 +150,7 @@ static rs_status stalled_elsewhere(rs_fl_graph *g, const rs_fl_op_node *op, size
                 .when = op->first_created,
                 .stage = RS_FL_STAGE_HANG};
             ++*found;
-            rs_status status = add_or_join(g, &f, rank->rank, err);
-            if (status != RS_OK) return status;
+            RS_TRY(add_or_join(g, &f, rank->rank, err));
             break;
         }
     }
@@ -227,8 +227,7 @@ static rs_status sink_p2p(rs_fl_graph *g, uint32_t node, rs_error *err)
             (known->rank == op->rank || known->partner_rank == op->rank))
             return RS_OK;
     }
-    rs_status status = rs_fl_p2p_of(flight, op->group, &p2p, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_fl_p2p_of(flight, op->group, &p2p, err));
     uint32_t slot = RS_FL_NONE, at = op->entry;
     bool known;
     const rs_fl_entry *mate = NULL;

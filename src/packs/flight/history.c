@@ -9,6 +9,7 @@
 
 #include "base/ascii.h"
 #include "base/order.h"
+#include "base/try.h"
 #include "flight/sources.h"
 #include "input/json.h"
 #include "input/source.h"
@@ -224,8 +225,7 @@ rs_status rs_fl_decide(rs_flight *flight, rs_error *err)
     record own = record_of(flight);
     RS_LOCAL record *records = NULL;
     size_t n = 0;
-    rs_status status = read_records(flight, flight->settings.history, &own, &records, &n, err);
-    if (status != RS_OK) return status;
+    RS_TRY(read_records(flight, flight->settings.history, &own, &records, &n, err));
     decide(flight, &own, records, n);
     flight->report.n_records = n;
     return flight->report.decision_text ? RS_OK : rs_fail_nomem(err, "the decision");
@@ -234,8 +234,7 @@ rs_status rs_fl_decide(rs_flight *flight, rs_error *err)
 rs_status rs_flight_write_record(rs_flight *flight, const rs_sink *sink, rs_error *err)
 {
     const rs_flight_report *report;
-    rs_status status = rs_flight_get_report(flight, &report, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_flight_get_report(flight, &report, err));
     record own = record_of(flight);
     char key[20];
     rs_writer w;

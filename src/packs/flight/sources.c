@@ -2,6 +2,7 @@
 #include "flight/sources.h"
 
 #include "base/ascii.h"
+#include "base/try.h"
 #include "flight/files.h"
 #include "flight/words.h"
 
@@ -366,8 +367,7 @@ rs_status rs_fl_judge_conditions(rs_fl_analysis *a, rs_error *err)
             if (!slows || e->from == RS_FLIGHT_FILE_LOG || (e->kind == RS_FL_EV_SLOW_LINK) != of_link)
                 continue;
             n++;
-            rs_status status = judge_condition(a, e, row_of(e), err);
-            if (status != RS_OK) return status;
+            RS_TRY(judge_condition(a, e, row_of(e), err));
         }
     return RS_OK;
 }
@@ -439,8 +439,7 @@ rs_status rs_fl_judge_sources(rs_fl_analysis *a, rs_error *err)
         f.finding.summary = rs_fl_print(flight, "Rank %" PRId64 " %s: the others wait for it.", e->rank,
                                         rs_fl_text(flight, e->text));
         if (!f.finding.summary) return rs_fail_nomem(err, "a finding");
-        rs_status status = rs_fl_add_found(a, &f, &e->rank, 1, err);
-        if (status != RS_OK) return status;
+        RS_TRY(rs_fl_add_found(a, &f, &e->rank, 1, err));
     }
     return a->n_found ? RS_OK : rs_fl_judge_conditions(a, err);
 }

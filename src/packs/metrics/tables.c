@@ -4,6 +4,7 @@
 
 #include "base/settings.h"
 #include "analysis/analysis.h"
+#include "base/try.h"
 #include "rankscope/gate.h"
 #include "base/memory.h"
 #include "metrics/dataset.h"
@@ -224,73 +225,68 @@ static rs_status dataset_row(const rs_metrics *m, const rs_dataset *d, rs_table 
 
 static rs_status comparison_rows(const rs_metrics *m, rs_table *t, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (int i = 0; i < RS_N_METRICS && status == RS_OK; i++) {
+    for (int i = 0; i < RS_N_METRICS; i++) {
         bool in_aorta = i == RS_M_COMPUTE || i == RS_M_OVERLAP || i == RS_M_OVERLAP_RATIO || i == RS_M_LOSS;
         if (m->settings.aorta && !in_aorta) continue;
         rs_comparison c = rs_metrics_compared(m, (rs_metric)i);
         int better = rs_metric_infos[i].better;
-        status = RS_PUT_ROW(t, err, rs_metric_infos[i].name,
-                            better > 0   ? "higher"
-                            : better < 0 ? "lower"
-                                         : NULL,
-                            c.reference, c.candidate, c.difference, known(c.ratio), known(c.worse_percent),
-                            c.noise, c.beyond_noise < 0 ? RS_NO_VALUE : c.beyond_noise, c.verdict);
+        RS_TRY(RS_PUT_ROW(t, err, rs_metric_infos[i].name,
+                          better > 0   ? "higher"
+                          : better < 0 ? "lower"
+                                       : NULL,
+                          c.reference, c.candidate, c.difference, known(c.ratio), known(c.worse_percent),
+                          c.noise, c.beyond_noise < 0 ? RS_NO_VALUE : c.beyond_noise, c.verdict));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status rank_rows(const rs_dataset *d, rs_table *t, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (size_t i = 0; i < d->n_series && status == RS_OK; i++) {
+    for (size_t i = 0; i < d->n_series; i++) {
         const rs_series *s = &d->series[i];
-        status = RS_PUT_ROW(
+        RS_TRY(RS_PUT_ROW(
             t, err, d->label, s->rank, s->n, s->kept.n, s->n_runs, known(rs_metric_of(&s->kept, RS_M_STEP)),
             known(rs_metric_of(&s->kept, RS_M_COMPUTE)), known(rs_metric_of(&s->kept, RS_M_COMM)),
             known(rs_metric_of(&s->kept, RS_M_EXPOSED)), known(rs_metric_of(&s->kept, RS_M_IDLE)),
             known(rs_metric_of(&s->kept, RS_M_HIDDEN_SHARE)), known(d->ranks[i].median_step),
-            known(d->ranks[i].median_compute), known(d->ranks[i].straggler_index));
+            known(d->ranks[i].median_compute), known(d->ranks[i].straggler_index)));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status percentile_rows(const rs_dataset *d, rs_table *t, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (int q = 0; q < RS_N_Q && status == RS_OK; q++) {
+    for (int q = 0; q < RS_N_Q; q++) {
         const rs_percentiles *p = &d->percentiles[q];
-        status = RS_PUT_ROW(t, err, d->label, rs_quantity_names[q], known(p->mean), known(p->p50),
-                            known(p->p90), known(p->p99), known(p->max));
+        RS_TRY(RS_PUT_ROW(t, err, d->label, rs_quantity_names[q], known(p->mean), known(p->p50),
+                          known(p->p90), known(p->p99), known(p->max)));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status collective_rows(const rs_dataset *d, rs_table *t, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (int k = 0; k < RS_N_COLLECTIVES && status == RS_OK; k++) {
+    for (int k = 0; k < RS_N_COLLECTIVES; k++) {
         double in = mean(&d->sums.in_collective[k], d->sums.n);
         double hidden = mean(&d->sums.hidden_collective[k], d->sums.n);
         if (!(in > 0)) continue;
-        status = RS_PUT_ROW(t, err, d->label, rs_collective_names[k], known(in), known(hidden),
-                            known(in - hidden), known(hidden / in));
+        RS_TRY(RS_PUT_ROW(t, err, d->label, rs_collective_names[k], known(in), known(hidden),
+                          known(in - hidden), known(hidden / in)));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status dip_rows(const rs_dataset *d, rs_table *t, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (size_t i = 0; i < d->n_dips && status == RS_OK; i++) {
+    for (size_t i = 0; i < d->n_dips; i++) {
         const rs_dip *dip = &d->dips[i];
         RS_PUT_CELLS(t, d->label, dip->first_step, dip->last_step, dip->n_steps, known(dip->median_ms),
                      known(dip->ratio));
         for (int k = 0; k < RS_N_SMI; k++) rs_table_add_real(t, known(dip->smi[k]));
         for (int k = 0; k < RS_N_SMI; k++) rs_table_add_real(t, known(d->smi_outside[k]));
-        status = rs_table_end_row(t, err);
+        RS_TRY(rs_table_end_row(t, err));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status trace_rows(const rs_dataset *d, rs_table *t, rs_error *err)
@@ -317,18 +313,17 @@ static rs_status trace_rows(const rs_dataset *d, rs_table *t, rs_error *err)
 static rs_status step_rows(const rs_dataset *d, rs_table *t, rs_error *err)
 {
     static const int shown[] = {RS_OF_TOTAL, RS_OF_COMPUTE, RS_OF_COMM, RS_OF_OVERLAP};
-    rs_status status = RS_OK;
-    for (size_t i = 0; i < d->n_pairs && status == RS_OK; i++) {
+    for (size_t i = 0; i < d->n_pairs; i++) {
         const rs_step_pair *p = &d->pairs[i];
         RS_PUT_CELLS(t, d->label, p->rank, p->step, p->trace_step, p->by_number ? "number" : "order");
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
             RS_PUT_CELLS(t, known(p->recorded[shown[k]]), known(p->traced[shown[k]]));
         }
-        status = RS_PUT_ROW(t, err, known(p->traced[RS_OF_OVERLAP] - p->recorded[RS_OF_OVERLAP]),
-                            known(p->recorded[RS_OF_COMM] - p->recorded[RS_OF_OVERLAP]),
-                            known(p->traced[RS_OF_COMM] - p->traced[RS_OF_OVERLAP]));
+        RS_TRY(RS_PUT_ROW(t, err, known(p->traced[RS_OF_OVERLAP] - p->recorded[RS_OF_OVERLAP]),
+                          known(p->recorded[RS_OF_COMM] - p->recorded[RS_OF_OVERLAP]),
+                          known(p->traced[RS_OF_COMM] - p->traced[RS_OF_OVERLAP])));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status exposed_rows(const rs_dataset *d, rs_table *t, rs_error *err)
@@ -432,9 +427,8 @@ rs_status rs_metrics_gate_check(const char *text, const rs_metrics_settings *set
         return rs_fail(err, RS_ERR_USAGE,
                        "how much equal runs differ is not known, so beyond_noise is never 1: give "
                        "--between-run-sd, or compare several runs a side with rankscope regress");
-    rs_status status = rs_gate_parse(text, &gate, err);
-    if (status != RS_OK) return status;
-    status = gate_table(gate, compared, &table, err);
+    RS_TRY(rs_gate_parse(text, &gate, err));
+    rs_status status = gate_table(gate, compared, &table, err);
     rs_gate_free(gate);
     return status;
 }
@@ -444,9 +438,8 @@ rs_status rs_metrics_gate(const char *text, rs_result *result, rs_error *err)
     rs_gate *gate;
     size_t table, n_rows = 0, first = 0;
     char values[256];
-    rs_status status = rs_gate_parse(text, &gate, err);
-    if (status != RS_OK) return status;
-    status = gate_table(gate, result->main_table == COMPARISON, &table, err);
+    RS_TRY(rs_gate_parse(text, &gate, err));
+    rs_status status = gate_table(gate, result->main_table == COMPARISON, &table, err);
     if (status == RS_OK) status = rs_gate_count(gate, result->tables[table], &n_rows, &first, err);
     if (status == RS_OK && n_rows) {
         size_t length;

@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "base/stats.h"
 #include "base/strings.h"
+#include "base/try.h"
 #include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
@@ -182,10 +183,7 @@ static rs_status add_execution(maker *m, const pair *p, size_t n, rs_error *err)
     for (size_t i = 0; i < n; i++) m->scratch[i + 1] = m->e->name[f->row[p[i].kernel]];
     uint32_t id = rs_strings_add(&m->keys, (const char *)m->scratch, (n + 1) * sizeof *m->scratch);
     if (id == RS_NO_STRING) return rs_fail_nomem(err, "delays");
-    if (id > m->d->n) {
-        rs_status status = new_row(m, p, n, err);
-        if (status != RS_OK) return status;
-    }
+    if (id > m->d->n) RS_TRY(new_row(m, p, n, err));
     hta_delay *row = &m->d->items[id - 1];
     rs_moments_add(&row->op_delay, rs_sub_sat(f->start[p->launch], f->start[p->op]));
     rs_moments_add(&row->launch_delay, rs_sub_sat(f->start[p->kernel], f->start[p->launch]));
@@ -219,8 +217,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     hta_delays *d = rs_calloc(1, sizeof *d);
     if (!d) return rs_fail_nomem(err, "delays");
     *partial = d;
-    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_trace_hta_frame(trace, run->policy, &f, err));
     maker m = {.e = trace->events, .f = f, .d = d};
     return make(&m, err);
 }
@@ -235,15 +232,14 @@ static double mean_us(const rs_moments *m)
 
 static rs_status add_rank(rs_table *t, int64_t number, const hta_delays *d, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < d->n; i++) {
+    for (size_t i = 0; i < d->n; i++) {
         const hta_delay *r = &d->items[i];
         rs_table_put(t, &hta_record, number, r);
         rs_table_set_real(t, "avg_aten_op_launch_delay", rs_round(mean_us(&r->op_delay), 3));
         rs_table_set_real(t, "avg_runtime_delay", rs_round(mean_us(&r->launch_delay), 3));
-        status = rs_table_end_row(t, err);
+        RS_TRY(rs_table_end_row(t, err));
     }
-    return status;
+    return RS_OK;
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)

@@ -178,8 +178,7 @@ static rs_status ask_server(const rs_request *r, const char *server, gathered *g
     rs_status status = RS_OK;
     bool found = false;
     for (size_t i = 0; i < 3 && status == RS_OK && !found; i++) {
-        status = ask_page(g, server, records[i], timeout, err);
-        if (status != RS_OK) return status;
+        RS_TRY(ask_page(g, server, records[i], timeout, err));
         if (g->answers[g->n - 1].status == 0)
             return rs_fail(err, RS_ERR_IO,
                            "%s does not answer (%s): is the debug server started there? "
@@ -371,8 +370,7 @@ rs_status rs_flight_watch(const rs_request *r, const char *what, rs_flight_setti
             rs_flight_close(before);
             return status;
         }
-        status = rs_flight_get_report(*out, &report, err);
-        if (status != RS_OK) return status;
+        RS_TRY(rs_flight_get_report(*out, &report, err));
         settings->previous = NULL;
         before = NULL; /* it is the new one's now */
         bool hang = report->root.verdict != RS_FLIGHT_HEALTHY && report->root.verdict != RS_FLIGHT_STRAGGLER;

@@ -32,12 +32,11 @@ static rs_status write_sheets(const char *folder, const rs_table *const *sheets,
     size_t room = strlen(folder) + 80;
     RS_LOCAL char *path = rs_malloc(room);
     if (!path) return rs_fail_nomem(err, "a file name");
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         snprintf(path, room, "%s/%.64s.csv", folder, rs_table_get_spec(sheets[i])->name);
-        status = rs_output_put(path, false, NULL, write_sheet, (void *)sheets[i], err);
+        RS_TRY(rs_output_put(path, false, NULL, write_sheet, (void *)sheets[i], err));
     }
-    return status;
+    return RS_OK;
 }
 
 /* ---- workbooks ----------------------------------------------------------------------------------------- */
