@@ -658,10 +658,10 @@ static void check_growing(const place *p, rs_events *e)
     rs_events_free(own);
 }
 
-static bool put_events(const char *folder, rs_events *e, bool in_place)
+static bool put_events(const char *where, rs_events *e, bool in_place)
 {
     rs_events_draft *d = rs_stored_events_draft(e);
-    bool ok = d && rs_stored_events_write(d, folder, &events_key, in_place);
+    bool ok = d && rs_stored_events_write(d, where, &events_key, in_place);
     rs_stored_events_drop(d);
     return ok;
 }

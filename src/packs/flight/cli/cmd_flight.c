@@ -341,40 +341,18 @@ static void clear(rs_request *r)
 
 /* ---- rankscope PATH... --------------------------------------------------------------------------------- */
 
-static bool is_dump(const char *path, const uint8_t *text, size_t n)
-{
-    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_DUMP;
-}
-
-static bool is_log(const char *path, const uint8_t *text, size_t n)
-{
-    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_LOG;
-}
-
-static bool is_ras(const char *path, const uint8_t *text, size_t n)
-{
-    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_RAS;
-}
-
-static bool is_inspector(const char *path, const uint8_t *text, size_t n)
-{
-    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_INSPECTOR;
-}
-
-static bool is_metrics(const char *path, const uint8_t *text, size_t n)
-{
-    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_PROMETHEUS;
-}
-
-static bool is_stacks(const char *path, const uint8_t *text, size_t n)
-{
-    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_STACKS;
-}
-
-static bool is_machine_tests(const char *path, const uint8_t *text, size_t n)
-{
-    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_MACHINE_TESTS;
-}
+#define KNOWS(name, kind)                                                                                    \
+    static bool name(const char *path, const uint8_t *text, size_t n)                                        \
+    {                                                                                                        \
+        return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_##kind;                                  \
+    }
+KNOWS(is_dump, DUMP)
+KNOWS(is_log, LOG)
+KNOWS(is_ras, RAS)
+KNOWS(is_inspector, INSPECTOR)
+KNOWS(is_metrics, PROMETHEUS)
+KNOWS(is_stacks, STACKS)
+KNOWS(is_machine_tests, MACHINE_TESTS)
 
 static const rs_file_kind inputs[] = {{.title = "flight-recorder dump", .knows = is_dump},
                                       {.title = "NCCL RAS report", .knows = is_ras},
