@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/listed.h"
 #include "format/kineto_reader.h"
 
 /* Starts looking for a place where reading can go on. */
@@ -44,28 +45,15 @@ void rs_reader_junk(rs_reader *r, const uint8_t *from, const uint8_t *fault, boo
 
 static bool is_member_key(const uint8_t *p, const uint8_t *end)
 {
-    static const char *const keys[] = {"traceName",
-                                       "displayTimeUnit",
-                                       "baseTimeNanoseconds",
-                                       "deviceProperties",
-                                       "computeProperties",
-                                       "distributedInfo",
-                                       "schemaVersion",
-                                       "INFO",
-                                       "WARNING",
-                                       "ERROR",
-                                       "trace_id",
-                                       "otherData",
-                                       "metadata",
-                                       "stackFrames",
-                                       "systemTraceEvents"};
+    static const char keys[] =
+        "traceName|displayTimeUnit|baseTimeNanoseconds|deviceProperties|computeProperties|"
+        "distributedInfo|schemaVersion|INFO|WARNING|ERROR|trace_id|otherData|metadata|stackFrames|"
+        "systemTraceEvents";
     rs_json_text key;
     if (p >= end || *p != '"' || rs_json_string(&p, end, RS_LOOK_AHEAD, &key) != RS_JSON_OK) return false;
     p = rs_json_space(p, end);
     if (p >= end || *p != ':') return false;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strlen(keys[i]) == key.length && memcmp(keys[i], key.bytes, key.length) == 0) return true;
-    return false;
+    return rs_listed(keys, (const char *)key.bytes, key.length, true);
 }
 
 static bool begins_object(const uint8_t *p, const uint8_t *end)

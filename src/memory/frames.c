@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/listed.h"
 #include "base/memory.h"
 
 static bool holds(const char *text, const char *part)
@@ -109,36 +110,13 @@ static uint32_t python_traits(const char *file, const char *name)
 /* Of the interpreter, of what is around every operator, of the stack's own taking. */
 static bool is_noise(const char *file, const char *name)
 {
-    static const char *const names[] = {"_Py",
-                                        "Py",
-                                        "cfunction_",
-                                        "method_vectorcall",
-                                        "object_vacall",
-                                        "slot_tp_",
-                                        "call_function",
-                                        "do_call_core",
-                                        "pymain_",
-                                        "tp_call",
-                                        "vectorcall",
-                                        "function_code_fastcall",
-                                        "__libc_start",
-                                        "_start",
-                                        "clone",
-                                        "start_thread",
-                                        "torch::unwind",
-                                        "std::",
-                                        "void c10::",
-                                        "torch::CapturedTraceback",
-                                        "c10::impl::",
-                                        "c10::detail::",
-                                        "c10::Dispatcher",
-                                        "c10::cuda::",
-                                        "torch::cuda::(anonymous namespace)::gather",
-                                        "??"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (rs_begins(name, names[i])) return true;
-    return !*name || holds(file, "/Python/ceval") || holds(file, "/Objects/") || holds(file, "/Include/") ||
-           holds(name, "::redispatch(");
+    static const char names[] =
+        "_Py|Py|cfunction_|method_vectorcall|object_vacall|slot_tp_|call_function|do_call_core|pymain_|"
+        "tp_call|vectorcall|function_code_fastcall|__libc_start|_start|clone|start_thread|torch::unwind|"
+        "std::|void c10::|torch::CapturedTraceback|c10::impl::|c10::detail::|c10::Dispatcher|c10::cuda::|"
+        "torch::cuda::(anonymous namespace)::gather|??";
+    return !*name || rs_listed(names, name, strlen(name), false) || holds(file, "/Python/ceval") ||
+           holds(file, "/Objects/") || holds(file, "/Include/") || holds(name, "::redispatch(");
 }
 
 static uint32_t native_traits(const char *file, const char *name)

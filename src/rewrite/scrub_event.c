@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/listed.h"
 #include "input/json.h"
 #include "rewrite/scrub.h"
 
@@ -124,129 +125,31 @@ static bool is_numbers(part s)
 /* Types of tensors and of arguments as PyTorch and NCCL name them. */
 static bool is_type(rs_scrub *scrub, part s)
 {
-    static const char *const types[] = {"",
-                                        "float",
-                                        "double",
-                                        "int",
-                                        "long int",
-                                        "long",
-                                        "short",
-                                        "short int",
-                                        "bool",
-                                        "char",
-                                        "signed char",
-                                        "unsigned char",
-                                        "unsigned short",
-                                        "unsigned int",
-                                        "unsigned long",
-                                        "Scalar",
-                                        "ScalarList",
-                                        "TensorList",
-                                        "GenericList",
-                                        "Tensor",
-                                        "Int",
-                                        "Long",
-                                        "Short",
-                                        "Float",
-                                        "Double",
-                                        "Half",
-                                        "BFloat16",
-                                        "Bool",
-                                        "Byte",
-                                        "Char",
-                                        "Device",
-                                        "Layout",
-                                        "Generator",
-                                        "Float8_e4m3fn",
-                                        "Float8_e5m2",
-                                        "Float8_e4m3fnuz",
-                                        "Float8_e5m2fnuz",
-                                        "ComplexFloat",
-                                        "ComplexDouble",
-                                        "UInt8",
-                                        "Int8",
-                                        "Int64",
-                                        "Int32",
-                                        NULL};
-    for (size_t i = 0; types[i]; i++)
-        if (is(s, types[i])) return true;
+    static const char types[] =
+        "float|double|int|long int|long|short|short int|bool|char|signed char|unsigned char|"
+        "unsigned short|unsigned int|unsigned long|Scalar|ScalarList|TensorList|GenericList|Tensor|Int|"
+        "Long|Short|Float|Double|Half|BFloat16|Bool|Byte|Char|Device|Layout|Generator|Float8_e4m3fn|"
+        "Float8_e5m2|Float8_e4m3fnuz|Float8_e5m2fnuz|ComplexFloat|ComplexDouble|UInt8|Int8|Int64|Int32";
+    if (!s.n || rs_listed(types, s.text, s.n, true)) return true;
     return s.n > 5 && s.n < 40 && memcmp(s.text, "c10::", 5) == 0 && rs_scrub_words(scrub, s.text, s.n, NULL);
 }
 
 /* A word of a library: "allreduce", "_allgather_base", "nccl", "cuda:nccl,cpu:gloo". */
 static bool is_word(part s)
 {
-    static const char *const words[] = {"allreduce",
-                                        "allreduce_coalesced",
-                                        "allgather",
-                                        "_allgather_base",
-                                        "all_gather",
-                                        "all_gather_into_tensor",
-                                        "allgather_coalesced",
-                                        "allgather_into_tensor_coalesced",
-                                        "reduce_scatter",
-                                        "_reduce_scatter_base",
-                                        "reduce_scatter_tensor",
-                                        "reduce_scatter_tensor_coalesced",
-                                        "alltoall",
-                                        "alltoall_base",
-                                        "all_to_all",
-                                        "all_to_all_single",
-                                        "all_to_allv",
-                                        "broadcast",
-                                        "_broadcast_oop",
-                                        "reduce",
-                                        "_reduce_oop",
-                                        "gather",
-                                        "scatter",
-                                        "barrier",
-                                        "send",
-                                        "recv",
-                                        "wait",
-                                        "init",
-                                        "all_reduce",
-                                        "all_reduce_barrier",
-                                        "nccl",
-                                        "gloo",
-                                        "mpi",
-                                        "ucc",
-                                        "xccl",
-                                        "rccl",
-                                        "hccl",
-                                        "cpu:gloo",
-                                        "cuda:nccl",
-                                        "cpu:gloo,cuda:nccl",
-                                        "cpu:gloo,cuda:gloo",
-                                        "cuda:nccl,cpu:gloo",
-                                        "default_pg",
-                                        "undefined",
-                                        "mesh_dp",
-                                        "mesh_tp",
-                                        "mesh_pp",
-                                        "mesh_cp",
-                                        "mesh_ep",
-                                        "mesh_fsdp",
-                                        "mesh_ddp",
-                                        "mesh_dp_shard",
-                                        "mesh_dp_replicate",
-                                        "mesh_dp_cp",
-                                        "DATA_PARALLEL_GROUP",
-                                        "TENSOR_MODEL_PARALLEL_GROUP",
-                                        "PIPELINE_MODEL_PARALLEL_GROUP",
-                                        "MODEL_PARALLEL_GROUP",
-                                        "CONTEXT_PARALLEL_GROUP",
-                                        "EXPERT_MODEL_PARALLEL_GROUP",
-                                        "EMBEDDING_GROUP",
-                                        "ms",
-                                        "ns",
-                                        "CPU",
-                                        "Stream Sync",
-                                        "Stream Wait Event",
-                                        "Context Sync",
-                                        "Event Sync",
-                                        NULL};
-    for (size_t i = 0; words[i]; i++)
-        if (is(s, words[i])) return true;
+    static const char words[] =
+        "allreduce|allreduce_coalesced|allgather|_allgather_base|all_gather|all_gather_into_tensor|"
+        "allgather_coalesced|allgather_into_tensor_coalesced|reduce_scatter|_reduce_scatter_base|"
+        "reduce_scatter_tensor|reduce_scatter_tensor_coalesced|alltoall|alltoall_base|all_to_all|"
+        "all_to_all_single|all_to_allv|broadcast|_broadcast_oop|reduce|_reduce_oop|gather|scatter|"
+        "barrier|send|recv|wait|init|all_reduce|all_reduce_barrier|nccl|gloo|mpi|ucc|xccl|rccl|hccl|"
+        "cpu:gloo|cuda:nccl|cpu:gloo,cuda:nccl|cpu:gloo,cuda:gloo|cuda:nccl,cpu:gloo|default_pg|"
+        "undefined|mesh_dp|mesh_tp|mesh_pp|mesh_cp|mesh_ep|mesh_fsdp|mesh_ddp|mesh_dp_shard|"
+        "mesh_dp_replicate|mesh_dp_cp|DATA_PARALLEL_GROUP|TENSOR_MODEL_PARALLEL_GROUP|"
+        "PIPELINE_MODEL_PARALLEL_GROUP|MODEL_PARALLEL_GROUP|CONTEXT_PARALLEL_GROUP|"
+        "EXPERT_MODEL_PARALLEL_GROUP|EMBEDDING_GROUP|ms|ns|CPU|Stream Sync|Stream Wait Event|"
+        "Context Sync|Event Sync";
+    if (rs_listed(words, s.text, s.n, true)) return true;
     /* the number of a group, a version */
     size_t n = 0, points = 0;
     for (size_t i = 0; i < s.n; i++) points += s.text[i] == '.', n += s.text[i] != '.';
@@ -596,62 +499,22 @@ void rs_scrub_event(rs_scrub *s, const uint8_t *bytes, size_t n, rs_writer *w)
 
 static bool is_device_name(rs_scrub *scrub, part s)
 {
-    static const char *const makers[] = {"NVIDIA ", "AMD ", "Tesla ", "GeForce ", "Quadro ", "Intel",
-                                         "MTIA",    "A100", "H100",   "GRID ",    "Radeon ", NULL};
-    if (s.n == 0) return true;
-    for (size_t i = 0; makers[i]; i++)
-        if (s.n >= strlen(makers[i]) && s.n < 60 && memcmp(s.text, makers[i], strlen(makers[i])) == 0)
-            return rs_scrub_words(scrub, s.text, s.n, NULL);
-    return false;
+    static const char makers[] = "NVIDIA |AMD |Tesla |GeForce |Quadro |Intel|MTIA|A100|H100|GRID |Radeon ";
+    return !s.n ||
+           (s.n < 60 && rs_listed(makers, s.text, s.n, false) && rs_scrub_words(scrub, s.text, s.n, NULL));
 }
 
-static const char *const frame_numbers[] = {"schemaVersion",
-                                            "baseTimeNanoseconds",
-                                            "record_shapes",
-                                            "profile_memory",
-                                            "with_stack",
-                                            "with_flops",
-                                            "with_modules",
-                                            "cupti_version",
-                                            "cuda_runtime_version",
-                                            "cuda_driver_version",
-                                            "hip_runtime_version",
-                                            "hip_driver_version",
-                                            "roctracer_version",
-                                            "rocprofiler-sdk_version",
-                                            NULL};
+static const char frame_numbers[] =
+    "schemaVersion|baseTimeNanoseconds|record_shapes|profile_memory|with_stack|with_flops|with_modules|"
+    "cupti_version|cuda_runtime_version|cuda_driver_version|hip_runtime_version|hip_driver_version|"
+    "roctracer_version|rocprofiler-sdk_version";
 /* of devices and of distributedInfo */
-static const char *const inner_numbers[] = {"id",
-                                            "totalGlobalMem",
-                                            "computeMajor",
-                                            "computeMinor",
-                                            "major",
-                                            "minor",
-                                            "multiProcessorCount",
-                                            "maxThreadsPerBlock",
-                                            "maxThreadsPerMultiprocessor",
-                                            "regsPerBlock",
-                                            "warpSize",
-                                            "sharedMemPerBlock",
-                                            "numSms",
-                                            "regsPerMultiprocessor",
-                                            "sharedMemPerBlockOptin",
-                                            "sharedMemPerMultiprocessor",
-                                            "maxSharedMemoryPerMultiProcessor",
-                                            "rank",
-                                            "world_size",
-                                            "pg_count",
-                                            "pg_size",
-                                            NULL};
-static const char *const inner_words[] = {"backend", "nccl_version",   "pg_name",
-                                          "pg_desc", "backend_config", NULL};
-
-static bool is_listed(part key, const char *const *keys)
-{
-    for (size_t i = 0; keys[i]; i++)
-        if (is(key, keys[i])) return true;
-    return false;
-}
+static const char inner_numbers[] =
+    "id|totalGlobalMem|computeMajor|computeMinor|major|minor|multiProcessorCount|maxThreadsPerBlock|"
+    "maxThreadsPerMultiprocessor|regsPerBlock|warpSize|sharedMemPerBlock|numSms|regsPerMultiprocessor|"
+    "sharedMemPerBlockOptin|sharedMemPerMultiprocessor|maxSharedMemoryPerMultiProcessor|rank|world_size|"
+    "pg_count|pg_size";
+static const char inner_words[] = "backend|nccl_version|pg_name|pg_desc|backend_config";
 
 static void put_objects(rs_scrub *s, part value, unsigned depth, rs_writer *w);
 
@@ -660,7 +523,7 @@ static bool put_inner(rs_scrub *s, const member *m, unsigned depth, bool *first,
 {
     part text;
     bool is_text = string_of(m->value, &text);
-    if ((is_listed(m->key, inner_numbers) && is_number(m->value)) ||
+    if ((rs_listed(inner_numbers, m->key.text, m->key.n, true) && is_number(m->value)) ||
         (is(m->key, "ranks") && is_numbers(m->value))) {
         put_key(w, m->key, first);
         put(w, m->value);
@@ -670,7 +533,7 @@ static bool put_inner(rs_scrub *s, const member *m, unsigned depth, bool *first,
             put(w, m->value);
         else
             put_private(s, RS_PRIVATE_DEVICE, text, w);
-    } else if (is_listed(m->key, inner_words) && is_text) {
+    } else if (rs_listed(inner_words, m->key.text, m->key.n, true) && is_text) {
         put_key(w, m->key, first);
         if (is_word(text))
             put(w, m->value);
@@ -727,7 +590,7 @@ bool rs_scrub_frame(rs_scrub *s, const char *key, size_t key_length, const uint8
         put_objects(s, value, 0, w);
         return true;
     }
-    bool known = is_listed(name, frame_numbers) && is_quoted_number(value);
+    bool known = rs_listed(frame_numbers, name.text, name.n, true) && is_quoted_number(value);
     known = known || (is(name, "displayTimeUnit") && string_of(value, &text) && is_word(text));
     if (is(name, "host_name") && string_of(value, &text)) {
         put_private(s, RS_PRIVATE_HOST, text, w);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/listed.h"
 #include "base/memory.h"
 #include "rewrite/scrub.h"
 #include "trace/calls.h"
@@ -31,18 +32,14 @@ static part behind(part s, size_t n)
     return (part){s.text + n, s.n - n};
 }
 
-static bool begins_any(part s, const char *const *words)
+static bool begins_any(part s, const char *words)
 {
-    for (size_t i = 0; words[i]; i++)
-        if (begins(s, words[i])) return true;
-    return false;
+    return rs_listed(words, s.text, s.n, false);
 }
 
-static bool is_any(part s, const char *const *words)
+static bool is_any(part s, const char *words)
 {
-    for (size_t i = 0; words[i]; i++)
-        if (is(s, words[i])) return true;
-    return false;
+    return rs_listed(words, s.text, s.n, true);
 }
 
 static size_t digits_of(part s)
@@ -76,40 +73,11 @@ static size_t find(part s, const char *word)
 
 /* ---- Python ------------------------------------------------------------------------------------------- */
 
-static const char *const packages[] = {"torch/",
-                                       "torchvision/",
-                                       "torchaudio/",
-                                       "torchtitan/",
-                                       "torchao/",
-                                       "functorch/",
-                                       "numpy/",
-                                       "scipy/",
-                                       "pandas/",
-                                       "triton/",
-                                       "transformers/",
-                                       "accelerate/",
-                                       "deepspeed/",
-                                       "megatron/",
-                                       "transformer_engine/",
-                                       "flash_attn/",
-                                       "apex/",
-                                       "xformers/",
-                                       "vllm/",
-                                       "sglang/",
-                                       "datasets/",
-                                       "tokenizers/",
-                                       "safetensors/",
-                                       "peft/",
-                                       "trl/",
-                                       "timm/",
-                                       "diffusers/",
-                                       "lightning/",
-                                       "pytorch_lightning/",
-                                       "einops/",
-                                       "tqdm/",
-                                       "fsspec/",
-                                       "PIL/",
-                                       NULL};
+static const char packages[] =
+    "torch/|torchvision/|torchaudio/|torchtitan/|torchao/|functorch/|numpy/|scipy/|pandas/|triton/|"
+    "transformers/|accelerate/|deepspeed/|megatron/|transformer_engine/|flash_attn/|apex/|xformers/|"
+    "vllm/|sglang/|datasets/|tokenizers/|safetensors/|peft/|trl/|timm/|diffusers/|lightning/|"
+    "pytorch_lightning/|einops/|tqdm/|fsspec/|PIL/";
 
 /* The part of a path that is public: from the package on; n 0: none. */
 static part public_path(part path)
@@ -145,83 +113,17 @@ static bool split_function(part name, part *path, part *line, part *function)
     return false;
 }
 
-static const char *const modules[] = {"Linear",
-                                      "Bilinear",
-                                      "Identity",
-                                      "LazyLinear",
-                                      "Embedding",
-                                      "EmbeddingBag",
-                                      "Conv1d",
-                                      "Conv2d",
-                                      "Conv3d",
-                                      "ConvTranspose1d",
-                                      "ConvTranspose2d",
-                                      "ConvTranspose3d",
-                                      "BatchNorm1d",
-                                      "BatchNorm2d",
-                                      "BatchNorm3d",
-                                      "SyncBatchNorm",
-                                      "LayerNorm",
-                                      "GroupNorm",
-                                      "InstanceNorm1d",
-                                      "InstanceNorm2d",
-                                      "InstanceNorm3d",
-                                      "RMSNorm",
-                                      "LocalResponseNorm",
-                                      "Dropout",
-                                      "Dropout1d",
-                                      "Dropout2d",
-                                      "Dropout3d",
-                                      "ReLU",
-                                      "ReLU6",
-                                      "GELU",
-                                      "SiLU",
-                                      "Mish",
-                                      "Tanh",
-                                      "Sigmoid",
-                                      "Softmax",
-                                      "LogSoftmax",
-                                      "Softplus",
-                                      "ELU",
-                                      "LeakyReLU",
-                                      "PReLU",
-                                      "Hardswish",
-                                      "Hardsigmoid",
-                                      "MaxPool1d",
-                                      "MaxPool2d",
-                                      "MaxPool3d",
-                                      "AvgPool1d",
-                                      "AvgPool2d",
-                                      "AvgPool3d",
-                                      "AdaptiveAvgPool1d",
-                                      "AdaptiveAvgPool2d",
-                                      "AdaptiveMaxPool2d",
-                                      "Flatten",
-                                      "Unflatten",
-                                      "Upsample",
-                                      "Sequential",
-                                      "ModuleList",
-                                      "ModuleDict",
-                                      "ParameterList",
-                                      "MultiheadAttention",
-                                      "Transformer",
-                                      "TransformerEncoder",
-                                      "TransformerEncoderLayer",
-                                      "TransformerDecoder",
-                                      "TransformerDecoderLayer",
-                                      "LSTM",
-                                      "GRU",
-                                      "RNN",
-                                      "CrossEntropyLoss",
-                                      "MSELoss",
-                                      "L1Loss",
-                                      "NLLLoss",
-                                      "BCELoss",
-                                      "BCEWithLogitsLoss",
-                                      "DataParallel",
-                                      "DistributedDataParallel",
-                                      "FullyShardedDataParallel",
-                                      NULL};
+static const char modules[] =
+    "Linear|Bilinear|Identity|LazyLinear|Embedding|EmbeddingBag|Conv1d|Conv2d|Conv3d|ConvTranspose1d|"
+    "ConvTranspose2d|ConvTranspose3d|BatchNorm1d|BatchNorm2d|BatchNorm3d|SyncBatchNorm|LayerNorm|"
+    "GroupNorm|InstanceNorm1d|InstanceNorm2d|InstanceNorm3d|RMSNorm|LocalResponseNorm|Dropout|Dropout1d|"
+    "Dropout2d|Dropout3d|ReLU|ReLU6|GELU|SiLU|Mish|Tanh|Sigmoid|Softmax|LogSoftmax|Softplus|ELU|"
+    "LeakyReLU|PReLU|Hardswish|Hardsigmoid|MaxPool1d|MaxPool2d|MaxPool3d|AvgPool1d|AvgPool2d|AvgPool3d|"
+    "AdaptiveAvgPool1d|AdaptiveAvgPool2d|AdaptiveMaxPool2d|Flatten|Unflatten|Upsample|Sequential|"
+    "ModuleList|ModuleDict|ParameterList|MultiheadAttention|Transformer|TransformerEncoder|"
+    "TransformerEncoderLayer|TransformerDecoder|TransformerDecoderLayer|LSTM|GRU|RNN|CrossEntropyLoss|"
+    "MSELoss|L1Loss|NLLLoss|BCELoss|BCEWithLogitsLoss|DataParallel|DistributedDataParallel|"
+    "FullyShardedDataParallel";
 
 /* "Encoder_0": the class and the number of the module. */
 static void put_module(rs_scrub *s, part name, char *out, size_t size)
@@ -299,60 +201,16 @@ static void put_python(rs_scrub *s, part name, char *out, size_t size)
 
 /* ---- operators and annotations ------------------------------------------------------------------------- */
 
-static const char *const operators[] = {"aten::",
-                                        "prim::",
-                                        "prims::",
-                                        "c10d::",
-                                        "c10d_functional::",
-                                        "_c10d_functional::",
-                                        "torch::",
-                                        "quantized::",
-                                        "inductor::",
-                                        "fsdp::",
-                                        "torchvision::",
-                                        "fbgemm::",
-                                        "torch_ipex::",
-                                        "mkldnn::",
-                                        "onednn::",
-                                        "record_param_comms",
-                                        "nccl:",
-                                        "gloo:",
-                                        "mpi:",
-                                        "ucc:",
-                                        "triton_poi_fused_",
-                                        "triton_red_fused_",
-                                        "triton_per_fused_",
-                                        "triton_tem_fused_",
-                                        "triton_mm",
-                                        "TorchDynamo Cache Lookup",
-                                        "Torch-Compiled Region",
-                                        "## Call CompiledFxGraph",
-                                        "CompiledFunction",
-                                        "DistributedDataParallel.forward",
-                                        "FullyShardedDataParallel",
-                                        "FSDP::",
-                                        "DDP::",
-                                        "torch.distributed.ddp.reducer::",
-                                        "Optimizer.zero_grad",
-                                        "PyTorch Profiler",
-                                        "vllm::",
-                                        "_vllm_fa2_C::",
-                                        "_vllm_fa3_C::",
-                                        "_C::",
-                                        "_C_cache_ops::",
-                                        "_moe_C::",
-                                        "sgl_kernel::",
-                                        "aiter::",
-                                        "flash_attn::",
-                                        "xformers::",
-                                        "xformers_flash::",
-                                        "transformer_engine::",
-                                        "tex::",
-                                        "symm_mem::",
-                                        "Pregraph bytecode",
-                                        "AOTDispatcher Runtime Wrapper",
-                                        "__cupti_profiler__",
-                                        NULL};
+static const char operators[] =
+    "aten::|prim::|prims::|c10d::|c10d_functional::|_c10d_functional::|torch::|quantized::|inductor::|"
+    "fsdp::|torchvision::|fbgemm::|torch_ipex::|mkldnn::|onednn::|record_param_comms|nccl:|gloo:|mpi:|"
+    "ucc:|triton_poi_fused_|triton_red_fused_|triton_per_fused_|triton_tem_fused_|triton_mm|"
+    "TorchDynamo Cache Lookup|Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|"
+    "DistributedDataParallel.forward|FullyShardedDataParallel|FSDP::|DDP::|"
+    "torch.distributed.ddp.reducer::|Optimizer.zero_grad|PyTorch Profiler|vllm::|_vllm_fa2_C::|"
+    "_vllm_fa3_C::|_C::|_C_cache_ops::|_moe_C::|sgl_kernel::|aiter::|flash_attn::|xformers::|"
+    "xformers_flash::|transformer_engine::|tex::|symm_mem::|Pregraph bytecode|"
+    "AOTDispatcher Runtime Wrapper|__cupti_profiler__";
 
 /* "AddmmBackward0": autograd's own end in a digit, those of users' functions do not. */
 static bool is_backward(part name)
@@ -366,29 +224,21 @@ static bool is_backward(part name)
 
 static bool is_operator(part name)
 {
-    static const char *const alone[] = {"detach", "detach_", "AccumulateGrad", NULL};
+    static const char alone[] = "detach|detach_|AccumulateGrad";
     return begins_any(name, operators) || is_backward(name) || is_any(name, alone);
 }
 
 static bool is_annotation(part name)
 {
-    static const char *const steps[] = {"ProfilerStep#",
-                                        "ProfilerStep*",
-                                        "Iteration Start: PyTorch Profiler",
-                                        "enumerate(DataLoader)#_SingleProcessDataLoaderIter.",
-                                        "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.",
-                                        NULL};
-    static const char *const optimizers[] = {"Optimizer.step#SGD.",     "Optimizer.step#Adam.",
-                                             "Optimizer.step#AdamW.",   "Optimizer.step#Adagrad.",
-                                             "Optimizer.step#RMSprop.", "Optimizer.step#FusedAdam.",
-                                             "Optimizer.step#LBFGS.",   NULL};
-    static const char *const zeroing[] = {"Optimizer.zero_grad#SGD.",
-                                          "Optimizer.zero_grad#Adam.",
-                                          "Optimizer.zero_grad#AdamW.",
-                                          "Optimizer.zero_grad#Adagrad.",
-                                          "Optimizer.zero_grad#RMSprop.",
-                                          "Optimizer.zero_grad#FusedAdam.",
-                                          NULL};
+    static const char steps[] = "ProfilerStep#|ProfilerStep*|Iteration Start: PyTorch Profiler|"
+                                "enumerate(DataLoader)#_SingleProcessDataLoaderIter.|"
+                                "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.";
+    static const char optimizers[] =
+        "Optimizer.step#SGD.|Optimizer.step#Adam.|Optimizer.step#AdamW.|Optimizer.step#Adagrad.|"
+        "Optimizer.step#RMSprop.|Optimizer.step#FusedAdam.|Optimizer.step#LBFGS.";
+    static const char zeroing[] =
+        "Optimizer.zero_grad#SGD.|Optimizer.zero_grad#Adam.|Optimizer.zero_grad#AdamW.|"
+        "Optimizer.zero_grad#Adagrad.|Optimizer.zero_grad#RMSprop.|Optimizer.zero_grad#FusedAdam.";
     rs_serving_step serving;
     if (begins(name, "ProfilerStep#")) return is_digits(behind(name, 13));
     if (begins(name, "Optimizer.zero_grad#")) return begins_any(name, zeroing);
@@ -398,128 +248,26 @@ static bool is_annotation(part name)
 
 /* ---- what runs on devices ------------------------------------------------------------------------------ */
 
-static const char *const calls[] = {"cuda",        "cu",        "hip",       "hsa",     "roc",
-                                    "mtia",        "ze",        "Runtime::", "INVALID", "synchronizeStream",
-                                    "recordEvent", "waitEvent", NULL};
+static const char calls[] =
+    "cuda|cu|hip|hsa|roc|mtia|ze|Runtime::|INVALID|synchronizeStream|recordEvent|waitEvent";
 
-static const char *const kernels[] = {"at::",
-                                      "at_cuda_detail::",
-                                      "c10::",
-                                      "c10d::",
-                                      "cub::",
-                                      "thrust::",
-                                      "cutlass",
-                                      "cudnn",
-                                      "cublas",
-                                      "cusparse",
-                                      "cufft",
-                                      "cusolver",
-                                      "curand",
-                                      "nvjet",
-                                      "ampere_",
-                                      "volta_",
-                                      "turing_",
-                                      "maxwell_",
-                                      "hopper_",
-                                      "blackwell_",
-                                      "sm70_",
-                                      "sm75_",
-                                      "sm80_",
-                                      "sm86_",
-                                      "sm89_",
-                                      "sm90_",
-                                      "sm100_",
-                                      "sm120_",
-                                      "flash_",
-                                      "flash::",
-                                      "pytorch_flash::",
-                                      "fmha_",
-                                      "fmha",
-                                      "xmma_",
-                                      "gemmSN_",
-                                      "gemm_kernel",
-                                      "gemv2T_kernel",
-                                      "gemvNSP_kernel",
-                                      "splitKreduce_kernel",
-                                      "dot_kernel",
-                                      "reduce_1Block_kernel",
-                                      "nccl",
-                                      "rccl",
-                                      "mscclKernel",
-                                      "nvshmem",
-                                      "rocshmem",
-                                      "cross_device_reduce",
-                                      "oneccl",
-                                      "Cijk_",
-                                      "ck::",
-                                      "miopen",
-                                      "MIOpen",
-                                      "hipblas",
-                                      "rocblas",
-                                      "rocprim::",
-                                      "hipcub::",
-                                      "rocsolver_",
-                                      "naive_conv",
-                                      "SubTensorOp",
-                                      "__amd_rocclr_",
-                                      "triton_poi_fused_",
-                                      "triton_red_fused_",
-                                      "triton_per_fused_",
-                                      "triton_tem_fused_",
-                                      "triton_mm",
-                                      "elementwise_kernel",
-                                      "vectorized_elementwise_kernel",
-                                      "unrolled_elementwise_kernel",
-                                      "transformer_engine::",
-                                      "vllm::",
-                                      "kernel_cutlass_",
-                                      "deep_ep::",
-                                      "multi_tensor_apply_kernel",
-                                      "(anonymous namespace)::softmax_warp",
-                                      "(anonymous namespace)::elementwise_kernel",
-                                      "CudaCodeGen::",
-                                      "Memcpy",
-                                      "Memset",
-                                      "CopyDeviceToHost",
-                                      "CopyHostToDevice",
-                                      "CopyDeviceToDevice",
-                                      "FillBuffer",
-                                      "Context Sync",
-                                      "Stream Sync",
-                                      "Stream Wait Event",
-                                      "Event Sync",
-                                      "Marker",
-                                      "cask_cudnn",
-                                      "wgrad_alg",
-                                      "dgrad_",
-                                      "igemm_fwd_gtc",
-                                      "igemm_bwd_gtc",
-                                      "igemm_wrw_gtc",
-                                      "batched_transpose_",
-                                      "_ZN2ck",
-                                      "_ZN7ck_tile",
-                                      "_ZN5aiter",
-                                      "aiter::",
-                                      "transpose_NCHW2CNHW",
-                                      "transpose_CNHW2NCHW",
-                                      "fft2d_",
-                                      "nchwToNhwcKernel",
-                                      "nhwcToNchwKernel",
-                                      "implicit_convolve_sgemm",
-                                      "tensorrt_llm::",
-                                      "bmm_",
-                                      "moe::dev::",
-                                      "_ZN19cutlass",
-                                      "_ZN7cutlass",
-                                      "xmma_new::",
-                                      "epilogue::impl::",
-                                      "event_wait",
-                                      "event_record",
-                                      "dma_request",
-                                      "pe_exe",
-                                      "__cupti_profiler__",
-                                      "__missing__",
-                                      NULL};
+static const char kernels[] =
+    "at::|at_cuda_detail::|c10::|c10d::|cub::|thrust::|cutlass|cudnn|cublas|cusparse|cufft|cusolver|"
+    "curand|nvjet|ampere_|volta_|turing_|maxwell_|hopper_|blackwell_|sm70_|sm75_|sm80_|sm86_|sm89_|sm90_|"
+    "sm100_|sm120_|flash_|flash::|pytorch_flash::|fmha_|fmha|xmma_|gemmSN_|gemm_kernel|gemv2T_kernel|"
+    "gemvNSP_kernel|splitKreduce_kernel|dot_kernel|reduce_1Block_kernel|nccl|rccl|mscclKernel|nvshmem|"
+    "rocshmem|cross_device_reduce|oneccl|Cijk_|ck::|miopen|MIOpen|hipblas|rocblas|rocprim::|hipcub::|"
+    "rocsolver_|naive_conv|SubTensorOp|__amd_rocclr_|triton_poi_fused_|triton_red_fused_|"
+    "triton_per_fused_|triton_tem_fused_|triton_mm|elementwise_kernel|vectorized_elementwise_kernel|"
+    "unrolled_elementwise_kernel|transformer_engine::|vllm::|kernel_cutlass_|deep_ep::|"
+    "multi_tensor_apply_kernel|(anonymous namespace)::softmax_warp|"
+    "(anonymous namespace)::elementwise_kernel|CudaCodeGen::|Memcpy|Memset|CopyDeviceToHost|"
+    "CopyHostToDevice|CopyDeviceToDevice|FillBuffer|Context Sync|Stream Sync|Stream Wait Event|"
+    "Event Sync|Marker|cask_cudnn|wgrad_alg|dgrad_|igemm_fwd_gtc|igemm_bwd_gtc|igemm_wrw_gtc|"
+    "batched_transpose_|_ZN2ck|_ZN7ck_tile|_ZN5aiter|aiter::|transpose_NCHW2CNHW|transpose_CNHW2NCHW|"
+    "fft2d_|nchwToNhwcKernel|nhwcToNchwKernel|implicit_convolve_sgemm|tensorrt_llm::|bmm_|moe::dev::|"
+    "_ZN19cutlass|_ZN7cutlass|xmma_new::|epilogue::impl::|event_wait|event_record|dma_request|pe_exe|"
+    "__cupti_profiler__|__missing__";
 
 static bool is_kernel(part name)
 {
@@ -574,22 +322,12 @@ static void put_call(rs_scrub *s, part name, char *out, size_t size)
 /* Names that are public as they are. */
 static bool is_listed(char phase, part name)
 {
-    static const char *const records[] = {"process_name", "process_labels",    "process_sort_index",
-                                          "thread_name",  "thread_sort_index", NULL};
-    static const char *const others[] = {"ac2g",
-                                         "async_cpu_to_gpu",
-                                         "fwdbwd",
-                                         "[memory]",
-                                         "Lazy Function Loading",
-                                         "Activity Buffer Request",
-                                         "Record Window End",
-                                         "PyTorch Profiler (0)",
-                                         "Iteration Start: PyTorch Profiler",
-                                         "Kernel Timeline Buffer",
-                                         "Instrumentation",
-                                         "Resource",
-                                         "Command Buffer Full",
-                                         NULL};
+    static const char records[] =
+        "process_name|process_labels|process_sort_index|thread_name|thread_sort_index";
+    static const char others[] =
+        "ac2g|async_cpu_to_gpu|fwdbwd|[memory]|Lazy Function Loading|Activity Buffer Request|"
+        "Record Window End|PyTorch Profiler (0)|Iteration Start: PyTorch Profiler|Kernel Timeline Buffer|"
+        "Instrumentation|Resource|Command Buffer Full";
     return !name.n || (phase == 'M' && is_any(name, records)) || is_any(name, others);
 }
 
@@ -720,26 +458,21 @@ static bool is_python(part s)
 
 bool rs_scrub_is_process(const char *text, size_t n)
 {
-    static const char *const words[] = {"", "CPU", "Spans", "Traces", "GPU", NULL};
+    static const char words[] = "CPU|Spans|Traces|GPU";
     part s = {text, n};
-    if (is_any(s, words) || is_id(s) || is_python(s)) return true;
+    if (!s.n || is_any(s, words) || is_id(s) || is_python(s)) return true;
     return begins(s, "GPU ") && is_id(behind(s, 4));
 }
 
 /* "stream 7", "thread 4711 (python)"; thread names of PyTorch. */
 bool rs_scrub_is_thread(const char *text, size_t n)
 {
-    static const char *const names[] = {"Trace PyTorch Profiler",
-                                        "pt_main_thread",
-                                        "pt_autograd_0",
-                                        "pt_data_pin",
-                                        "pt_nccl_watchdog",
-                                        "PyTorch Profiler",
-                                        "",
-                                        NULL};
+    static const char names[] =
+        "Trace PyTorch Profiler|pt_main_thread|pt_autograd_0|pt_data_pin|pt_nccl_watchdog|"
+        "PyTorch Profiler";
     part s = {text, n};
     while (s.n && s.text[s.n - 1] == ' ') s.n--;
-    if (is_any(s, names) || is_id(s) || is_python(s)) return true;
+    if (!s.n || is_any(s, names) || is_id(s) || is_python(s)) return true;
     bool is_stream = begins(s, "stream ");
     if (!is_stream && !begins(s, "thread ")) return false;
     s = behind(s, 7);
@@ -749,5 +482,5 @@ bool rs_scrub_is_thread(const char *text, size_t n)
     if (!s.n || is_stream) return s.n == 0;
     if (s.n < 4 || !begins(s, " (") || s.text[s.n - 1] != ')') return false;
     s = (part){s.text + 2, s.n - 3};
-    return is_any(s, names) || is_id(s) || is_python(s);
+    return !s.n || is_any(s, names) || is_id(s) || is_python(s);
 }

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/clock.h"
+#include "base/listed.h"
 #include "sql/session.h"
 
 #define DEFAULT_MEMORY (UINT64_C(1) << 30)
@@ -96,128 +98,21 @@ static bool is_harmless(const char *pragma)
  * that this program has no tables for; what a later SQLite adds is refused until it is known. */
 static bool is_allowed_function(const char *name)
 {
-    static const char *const names[] = {"->",
-                                        "->>",
-                                        "abs",
-                                        "acos",
-                                        "acosh",
-                                        "after",
-                                        "asin",
-                                        "asinh",
-                                        "atan",
-                                        "atan2",
-                                        "atanh",
-                                        "avg",
-                                        "before",
-                                        "ceil",
-                                        "ceiling",
-                                        "char",
-                                        "coalesce",
-                                        "concat",
-                                        "concat_ws",
-                                        "cos",
-                                        "cosh",
-                                        "count",
-                                        "cume_dist",
-                                        "current_date",
-                                        "current_time",
-                                        "current_timestamp",
-                                        "date",
-                                        "datetime",
-                                        "degrees",
-                                        "dense_rank",
-                                        "exp",
-                                        "first_value",
-                                        "floor",
-                                        "format",
-                                        "glob",
-                                        "group_concat",
-                                        "hex",
-                                        "holds",
-                                        "ifnull",
-                                        "iif",
-                                        "instr",
-                                        "json",
-                                        "json_array",
-                                        "json_array_length",
-                                        "json_error_position",
-                                        "json_extract",
-                                        "json_group_array",
-                                        "json_group_object",
-                                        "json_insert",
-                                        "json_object",
-                                        "json_patch",
-                                        "json_quote",
-                                        "json_remove",
-                                        "json_replace",
-                                        "json_set",
-                                        "json_type",
-                                        "json_valid",
-                                        "julianday",
-                                        "lag",
-                                        "last_value",
-                                        "lead",
-                                        "length",
-                                        "like",
-                                        "likelihood",
-                                        "likely",
-                                        "ln",
-                                        "log",
-                                        "log10",
-                                        "log2",
-                                        "lower",
-                                        "ltrim",
-                                        "max",
-                                        "min",
-                                        "mod",
-                                        "nth_value",
-                                        "ntile",
-                                        "nullif",
-                                        "octet_length",
-                                        "percent_rank",
-                                        "pi",
-                                        "pow",
-                                        "power",
-                                        "printf",
-                                        "quote",
-                                        "radians",
-                                        "random",
-                                        "randomblob",
-                                        "rank",
-                                        "regexp",
-                                        "replace",
-                                        "round",
-                                        "row_number",
-                                        "rtrim",
-                                        "sign",
-                                        "sin",
-                                        "sinh",
-                                        "soundex",
-                                        "sqrt",
-                                        "strftime",
-                                        "string_agg",
-                                        "substr",
-                                        "substring",
-                                        "subtype",
-                                        "sum",
-                                        "tan",
-                                        "tanh",
-                                        "time",
-                                        "timediff",
-                                        "total",
-                                        "trim",
-                                        "trunc",
-                                        "typeof",
-                                        "under",
-                                        "unhex",
-                                        "unicode",
-                                        "unixepoch",
-                                        "unlikely",
-                                        "upper",
-                                        "zeroblob"};
-    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
-        if (sqlite3_stricmp(names[i], name) == 0) return true;
-    return false;
+    static const char names[] =
+        "->|->>|abs|acos|acosh|after|asin|asinh|atan|atan2|atanh|avg|before|ceil|ceiling|char|coalesce|"
+        "concat|concat_ws|cos|cosh|count|cume_dist|current_date|current_time|current_timestamp|date|"
+        "datetime|degrees|dense_rank|exp|first_value|floor|format|glob|group_concat|hex|holds|ifnull|iif|"
+        "instr|json|json_array|json_array_length|json_error_position|json_extract|json_group_array|"
+        "json_group_object|json_insert|json_object|json_patch|json_quote|json_remove|json_replace|"
+        "json_set|json_type|json_valid|julianday|lag|last_value|lead|length|like|likelihood|likely|ln|"
+        "log|log10|log2|lower|ltrim|max|min|mod|nth_value|ntile|nullif|octet_length|percent_rank|pi|pow|"
+        "power|printf|quote|radians|random|randomblob|rank|regexp|replace|round|row_number|rtrim|sign|"
+        "sin|sinh|soundex|sqrt|strftime|string_agg|substr|substring|subtype|sum|tan|tanh|time|timediff|"
+        "total|trim|trunc|typeof|under|unhex|unicode|unixepoch|unlikely|upper|zeroblob";
+    char low[32];
+    size_t n = name ? strlen(name) : 0;
+    for (size_t i = 0; i < n && n < sizeof low; i++) low[i] = rs_lower(name[i]);
+    return n < sizeof low && rs_listed(names, low, n, true);
 }
 
 static int on_authorize(void *context, int action, const char *a, const char *b, const char *c, const char *d)

@@ -1,5 +1,6 @@
 /* The linked trace: the host trace's own text, with times, GPU nodes and dependencies added. */
 #include "base/interval.h"
+#include "base/listed.h"
 #include "chakra/link.h"
 #include "text/writer.h"
 
@@ -109,33 +110,13 @@ static void put_body(rs_writer *w, const rs_host_node *node)
 /* Members that are not of the known schemas; what linking itself says is not taken over from the input. */
 static void put_more(rs_writer *w, const rs_host_node *node)
 {
-    static const char *const own[] = {"id",
-                                      "name",
-                                      "ctrl_deps",
-                                      "parent",
-                                      "inputs",
-                                      "outputs",
-                                      "attrs",
-                                      "inclusive_dur",
-                                      "exclusive_dur",
-                                      "ts",
-                                      "inter_thread_dep",
-                                      "sync_dep",
-                                      "cat",
-                                      "ph",
-                                      "inter_thread_deps",
-                                      "annotation",
-                                      "waits",
-                                      "chain",
-                                      "thread",
-                                      "stream",
-                                      "host_id"};
+    static const char own[] =
+        "id|name|ctrl_deps|parent|inputs|outputs|attrs|inclusive_dur|exclusive_dur|ts|inter_thread_dep|"
+        "sync_dep|cat|ph|inter_thread_deps|annotation|waits|chain|thread|stream|host_id";
     rs_et_cursor c = rs_et_enter(node->whole);
     rs_et_span key, value;
     while (rs_et_next_key(&c, &key) && rs_et_take(&c, &value)) {
-        bool known = false;
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++) known |= rs_et_is(key, own[i]);
-        if (known) continue;
+        if (rs_listed(own, (const char *)key.at, key.n, true)) continue;
         rs_writer_text(w, ", \"");
         put_span(w, key);
         rs_writer_text(w, "\": ");
