@@ -13,8 +13,8 @@ static rs_status show_all(const rs_table *t, const char *heading, bool first, rs
 }
 
 /* The first rows of one variant; the rows of a variant stand together. */
-static rs_status show_variant(const rs_table *t, const char *const *columns, size_t first, size_t n,
-                              rs_page *layout, rs_error *err)
+static rs_status show_variant(const rs_table *t, const char *columns, size_t first, size_t n, rs_page *layout,
+                              rs_error *err)
 {
     char text[120];
     size_t shown = rs_face_most(layout, n);
@@ -29,20 +29,18 @@ static rs_status show_variant(const rs_table *t, const char *const *columns, siz
 
 rs_status rs_face_compare(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_args[] = {
-        "count_a",    "count_b",          "time_a_us",        "time_b_us", "time_diff_us", "ratio",
-        "impact_pct", "efficiency_a_pct", "efficiency_b_pct", "change",    "name",         "input_dims",
-        NULL};
-    static const char *const of_names[] = {"count_a",          "count_b", "time_a_us",  "time_b_us",
-                                           "time_diff_us",     "ratio",   "impact_pct", "efficiency_a_pct",
-                                           "efficiency_b_pct", "change",  "name",       NULL};
-    static const char *const of_tree[] = {"count",     "work_a",       "work_b",     "time_a_us",
-                                          "time_b_us", "time_diff_us", "impact_pct", "verdict",
-                                          "name",      "ops_a",        "ops_b",      NULL};
+    static const char of_args[] =
+        "count_a|count_b|time_a_us|time_b_us|time_diff_us|ratio|impact_pct|efficiency_a_pct|"
+        "efficiency_b_pct|change|name|input_dims";
+    static const char of_names[] =
+        "count_a|count_b|time_a_us|time_b_us|time_diff_us|ratio|impact_pct|efficiency_a_pct|"
+        "efficiency_b_pct|change|name";
+    static const char of_tree[] =
+        "count|work_a|work_b|time_a_us|time_b_us|time_diff_us|impact_pct|verdict|name|ops_a|ops_b";
     const rs_table *t = result->tables[result->main_table], *pivot = result->tables[PIVOT];
-    const char *const *columns = result->main_table == ARGS    ? of_args
-                                 : result->main_table == NAMES ? of_names
-                                                               : of_tree;
+    const char *columns = result->main_table == ARGS    ? of_args
+                          : result->main_table == NAMES ? of_names
+                                                        : of_tree;
     rs_status status = show_all(result->tables[INPUTS], "Inputs", true, layout, err);
     if (status == RS_OK && rs_table_n_rows(pivot))
         status = show_all(pivot, "Along the axis", false, layout, err);
@@ -59,24 +57,10 @@ rs_status rs_face_compare(const rs_result *result, rs_page *layout, rs_error *er
 
 rs_status rs_face_variance(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_rank[] = {"rank",
-                                          "count",
-                                          "sum_us",
-                                          "above_median_us",
-                                          "p50_us",
-                                          "p90_us",
-                                          "max_us",
-                                          "cv",
-                                          "slowest_at_us",
-                                          "slowest_step",
-                                          "slowest_comm_pct",
-                                          "collectives",
-                                          "slowdown_when_overlapped",
-                                          "name",
-                                          "input_dims",
-                                          NULL};
-    static const char *const of_names[] = {"ranks",     "median_us", "slowest_rank", "slowest_us", "ratio",
-                                           "excess_us", "name",      "input_dims",   NULL};
+    static const char of_rank[] =
+        "rank|count|sum_us|above_median_us|p50_us|p90_us|max_us|cv|slowest_at_us|slowest_step|"
+        "slowest_comm_pct|collectives|slowdown_when_overlapped|name|input_dims";
+    static const char of_names[] = "ranks|median_us|slowest_rank|slowest_us|ratio|excess_us|name|input_dims";
     const rs_table *t = result->tables[0], *across = result->tables[1], *ranks = result->tables[2];
     size_t n = rs_table_n_rows(t), n_across = rs_table_n_rows(across);
     rs_page_heading(layout, "Equal work, by the time that its slower runs took beyond the median", true);

@@ -58,7 +58,7 @@ static void file_lines(const rs_table *ranks, size_t i, rs_page *layout)
 }
 
 /* The rows of one rank in a table that leads with rank. */
-static rs_status rank_rows(const rs_table *table, int64_t rank, const char *const *columns, rs_page *layout,
+static rs_status rank_rows(const rs_table *table, int64_t rank, const char *columns, rs_page *layout,
                            rs_error *err)
 {
     enum { MAX_ROWS = 256 };
@@ -72,13 +72,11 @@ static rs_status rank_rows(const rs_table *table, int64_t rank, const char *cons
 
 rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const categories[] = {"category", "kind", "events", "spans", "time_us", NULL};
-    static const char *const streams[] = {"device",   "stream",  "events", "time_us",
-                                          "first_us", "last_us", NULL};
-    static const char *const software[] = {"item", "value", NULL};
-    static const char *const brief[] = {"rank", "file", "events", "steps", "gpu_events", "span_us", NULL};
-    static const char *const labelled[] = {"rank",  "label",      "file",    "events",
-                                           "steps", "gpu_events", "span_us", NULL};
+    static const char categories[] = "category|kind|events|spans|time_us";
+    static const char streams[] = "device|stream|events|time_us|first_us|last_us";
+    static const char software[] = "item|value";
+    static const char brief[] = "rank|file|events|steps|gpu_events|span_us";
+    static const char labelled[] = "rank|label|file|events|steps|gpu_events|span_us";
     const rs_table *ranks = rs_result_table(result, "ranks");
     size_t n = rs_table_n_rows(ranks);
     /* many ranks: a line each, and the first one in full */

@@ -17,15 +17,12 @@
 /* Of traces: the tables that hold rows, each under what its rows are. */
 static rs_status memory_of_traces(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_device[] = {
-        "rank",          "device",       "peak_bytes", "peak_at_us",     "peak_step",
-        "peak_operator", "before_bytes", "end_bytes",  "reserved_bytes", "allocated_bytes",
-        "allocations",   "freed_bytes",  "releases",   "out_of_memory",  NULL};
-    static const char *const of_operator[] = {"rank",        "device",      "operator", "allocated_bytes",
-                                              "allocations", "freed_bytes", "releases", "net_bytes",
-                                              NULL};
-    static const char *const of_change[] = {"rank",       "device",         "time_us", "bytes",
-                                            "held_bytes", "reserved_bytes", NULL};
+    static const char of_device[] =
+        "rank|device|peak_bytes|peak_at_us|peak_step|peak_operator|before_bytes|end_bytes|reserved_bytes|"
+        "allocated_bytes|allocations|freed_bytes|releases|out_of_memory";
+    static const char of_operator[] =
+        "rank|device|operator|allocated_bytes|allocations|freed_bytes|releases|net_bytes";
+    static const char of_change[] = "rank|device|time_us|bytes|held_bytes|reserved_bytes";
     if (rs_table_n_rows(result->tables[4])) return rs_face_first(result->tables[4], of_change, layout, err);
     rs_status status = rs_face_first(result->tables[2], of_device, layout, err);
     if (status != RS_OK || !rs_table_n_rows(result->tables[3])) return status;
@@ -38,13 +35,12 @@ static rs_status memory_of_traces(const rs_result *result, rs_page *layout, rs_e
 
 static rs_status memory_of_timeline(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_category[] = {
-        "category",       "at_peak_bytes", "at_peak_pct", "own_peak_bytes",
-        "own_peak_at_us", "before_bytes",  "end_bytes",   "allocated_bytes",
-        "allocations",    "freed_bytes",   NULL};
-    static const char *const of_series[] = {
-        "time_us",  "parameter",       "optimizer_state", "input", "temporary", "activation",
-        "gradient", "autograd_detail", "unknown",         "total", NULL};
+    static const char of_category[] =
+        "category|at_peak_bytes|at_peak_pct|own_peak_bytes|own_peak_at_us|before_bytes|end_bytes|"
+        "allocated_bytes|allocations|freed_bytes";
+    static const char of_series[] =
+        "time_us|parameter|optimizer_state|input|temporary|activation|gradient|autograd_detail|unknown|"
+        "total";
     const rs_table *t = result->tables[0];
     size_t n = rs_table_n_rows(t);
     if (result->main_table == 1) return rs_face_first(result->tables[1], of_series, layout, err);
@@ -140,16 +136,9 @@ static void show_findings(const rs_table *findings, const char *kind, const char
 /* The ranks, at most some: the fullest of them where there are more. */
 static rs_status show_ranks(const rs_table *ranks, rs_page *layout, rs_error *err)
 {
-    static const char *const columns[] = {"rank",
-                                          "device",
-                                          "peak_active_bytes",
-                                          "peak_active_at_us",
-                                          "peak_reserved_bytes",
-                                          "end_active_bytes",
-                                          "end_reserved_bytes",
-                                          "out_of_memory",
-                                          "above_median_pct",
-                                          NULL};
+    static const char columns[] =
+        "rank|device|peak_active_bytes|peak_active_at_us|peak_reserved_bytes|end_active_bytes|"
+        "end_reserved_bytes|out_of_memory|above_median_pct";
     rs_page_heading(layout, "Ranks", false);
     return rs_face_first(ranks, columns, layout, err);
 }
@@ -166,9 +155,9 @@ static rs_status memory_of_snapshots(const rs_result *result, rs_page *layout, r
             show_finding(findings, i, "  also: ", layout);
     if (layout->brief) return RS_OK;
     if (chosen != ranks) {
-        static const char *const of_answer[] = {
-            "rank",      "device",     "change",      "blocks", "peak_active_bytes", "new_peak_active_bytes",
-            "low_bytes", "high_bytes", "saved_bytes", NULL};
+        static const char of_answer[] =
+            "rank|device|change|blocks|peak_active_bytes|new_peak_active_bytes|low_bytes|high_bytes|"
+            "saved_bytes";
         for (size_t i = 1; i < rs_table_n_rows(findings); i++)
             if (strcmp(rs_face_string(findings, i, "kind"), "cost") == 0 &&
                 rs_face_int(findings, i, "rank", -1) == rs_face_int(findings, 0, "rank", -1))

@@ -40,16 +40,13 @@ static void name_straggler(const rs_result *result, const rs_table *t, rs_page *
 
 rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_rank[] = {"rank",       "collectives",  "times_last",  "last_pct",
-                                          "late_us",    "mean_late_us", "max_late_us", "cost_us",
-                                          "held_up_us", "waited_us",    "waiting_us",  "clock_offset_us",
-                                          NULL};
-    static const char *const of_collective[] = {
-        "group",      "group_desc", "op",      "seq",     "step",        "ranks", "start_us",
-        "first_rank", "last_rank",  "late_us", "cost_us", "transfer_us", NULL};
-    static const char *const of_clock[] = {"rank",      "reference_rank", "offset_us",
-                                           "spread_us", "collectives",    NULL};
-    static const char *const *const columns[] = {of_rank, of_collective, of_clock};
+    static const char of_rank[] =
+        "rank|collectives|times_last|last_pct|late_us|mean_late_us|max_late_us|cost_us|held_up_us|"
+        "waited_us|waiting_us|clock_offset_us";
+    static const char of_collective[] =
+        "group|group_desc|op|seq|step|ranks|start_us|first_rank|last_rank|late_us|cost_us|transfer_us";
+    static const char of_clock[] = "rank|reference_rank|offset_us|spread_us|collectives";
+    static const char *const columns[] = {of_rank, of_collective, of_clock};
     const rs_table *ranks = result->tables[0];
     size_t main = result->main_table;
     if (rs_table_n_rows(ranks) && main == 0) name_straggler(result, ranks, layout);
@@ -60,39 +57,16 @@ rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error 
 
 rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_step[] = {"rank",
-                                          "step",
-                                          "length_us",
-                                          "vs_median_pct",
-                                          "period_us",
-                                          "gpu_span_us",
-                                          "compute_us",
-                                          "exposed_comm_us",
-                                          "exposed_copy_us",
-                                          "idle_us",
-                                          "busy_pct",
-                                          "launch_bound_pct",
-                                          "data_loading_us",
-                                          "outlier",
-                                          NULL};
-    static const char *const of_rank[] = {"rank",   "steps",        "mean_us", "median_us", "min_us",
-                                          "max_us", "slowest_step", "std_us",  "outliers",  NULL};
-    static const char *const of_host[] = {"rank",
-                                          "step",
-                                          "start_us",
-                                          "length_us",
-                                          "vs_median_pct",
-                                          "operators_us",
-                                          "exposed_comm_us",
-                                          "exposed_sync_us",
-                                          "exposed_loading_us",
-                                          "other_us",
-                                          "operators_pct",
-                                          "outlier",
-                                          NULL};
+    static const char of_step[] =
+        "rank|step|length_us|vs_median_pct|period_us|gpu_span_us|compute_us|exposed_comm_us|"
+        "exposed_copy_us|idle_us|busy_pct|launch_bound_pct|data_loading_us|outlier";
+    static const char of_rank[] = "rank|steps|mean_us|median_us|min_us|max_us|slowest_step|std_us|outliers";
+    static const char of_host[] =
+        "rank|step|start_us|length_us|vs_median_pct|operators_us|exposed_comm_us|exposed_sync_us|"
+        "exposed_loading_us|other_us|operators_pct|outlier";
     bool on_host = result->main_table == 3; /* a job without a GPU */
     const rs_table *steps = result->tables[on_host ? 3 : 0];
-    const char *const *shown_columns = on_host ? of_host : of_step;
+    const char *shown_columns = on_host ? of_host : of_step;
     if (result->main_table == 1) return rs_face_first(result->tables[1], of_rank, layout, err);
     size_t n = rs_table_n_rows(steps), out = 0, shown = 0;
     for (size_t i = 0; i < n; i++) out += *rs_face_string(steps, i, "outlier") != '\0';
@@ -110,11 +84,9 @@ rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
 
 rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_annotation[] = {"rank",    "name",       "count",      "mean_length_us",
-                                                "gpu_us",  "gpu_pct",    "gpu_events", "own_us",
-                                                "own_pct", "own_events", NULL};
-    static const char *const of_kernel[] = {"rank",   "annotation", "name",    "count",
-                                            "sum_us", "share_pct",  "mean_us", NULL};
+    static const char of_annotation[] =
+        "rank|name|count|mean_length_us|gpu_us|gpu_pct|gpu_events|own_us|own_pct|own_events";
+    static const char of_kernel[] = "rank|annotation|name|count|sum_us|share_pct|mean_us";
     if (result->n_tables == 1) return rs_page_table(layout, result->tables[0], err); /* a peer's */
     bool kernels = result->main_table == 1;
     return rs_face_first(result->tables[result->main_table], kernels ? of_kernel : of_annotation, layout,
@@ -123,25 +95,12 @@ rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error
 
 rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_operator[] = {"rank",
-                                              "name",
-                                              "operators",
-                                              "launches",
-                                              "kernels",
-                                              "mean_op_delay_us",
-                                              "max_op_delay_us",
-                                              "mean_launch_delay_us",
-                                              "max_launch_delay_us",
-                                              "mean_queued_us",
-                                              NULL};
-    static const char *const of_sequence[] = {"rank",
-                                              "aten_op_name",
-                                              "occurrence_count",
-                                              "mean_op_delay_us",
-                                              "mean_launch_delay_us",
-                                              "mean_queued_us",
-                                              "kernel_sequence",
-                                              NULL};
+    static const char of_operator[] =
+        "rank|name|operators|launches|kernels|mean_op_delay_us|max_op_delay_us|mean_launch_delay_us|"
+        "max_launch_delay_us|mean_queued_us";
+    static const char of_sequence[] =
+        "rank|aten_op_name|occurrence_count|mean_op_delay_us|mean_launch_delay_us|mean_queued_us|"
+        "kernel_sequence";
     bool sequences = result->main_table == 1;
     return rs_face_first(result->tables[result->main_table], sequences ? of_sequence : of_operator, layout,
                          err);
@@ -163,10 +122,9 @@ static size_t choose_changes(const rs_table *t, const char *kind, size_t *rows)
 
 rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_name[] = {
-        "count_a",         "count_b",    "time_a_us", "time_b_us", "time_diff_us",
-        "time_change_pct", "impact_pct", "change",    "name",      NULL};
-    static const char *const of_total[] = {"metric", "a", "b", "diff", "change_pct", NULL};
+    static const char of_name[] =
+        "count_a|count_b|time_a_us|time_b_us|time_diff_us|time_change_pct|impact_pct|change|name";
+    static const char of_total[] = "metric|a|b|diff|change_pct";
     static const char *const kinds[] = {"gpu", "operator", "call"};
     static const char *const headings[] = {"GPU work, by how much its time changed", "Operators (host time)",
                                            "Runtime calls (host time)"};

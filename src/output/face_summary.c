@@ -82,19 +82,17 @@ static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n
                              rs_error *err)
 {
     /* from the second column on where no rank has a role */
-    static const char *const times[] = {
-        "role",        "rank",       "span_us",         "steps",           "mean_step_us",
-        "gpu_span_us", "compute_us", "exposed_comm_us", "exposed_copy_us", "idle_us",
-        NULL};
-    static const char *const host[] = {"rank",           "busy_pct",          "launch_bound_pct",
-                                       "host_wait_us",   "host_elsewhere_us", "mean_kernel_us",
-                                       "mean_launch_us", "gpu_events",        "unlinked",
-                                       "unlinked_pct",   "behind_median_pct", NULL};
-    static const char *const no_gpu[] = {"role",         "rank",        "span_us",           "steps",
-                                         "mean_step_us", "own_time_us", "behind_median_pct", NULL};
+    static const char times[] =
+        "role|rank|span_us|steps|mean_step_us|gpu_span_us|compute_us|exposed_comm_us|exposed_copy_us|"
+        "idle_us";
+    static const char host[] =
+        "rank|busy_pct|launch_bound_pct|host_wait_us|host_elsewhere_us|mean_kernel_us|mean_launch_us|"
+        "gpu_events|unlinked|unlinked_pct|behind_median_pct";
+    static const char no_gpu[] = "role|rank|span_us|steps|mean_step_us|own_time_us|behind_median_pct";
     const bool gpu = any_gpu(ranks), no_roles = !rs_face_has(ranks, "role");
     rs_page_blank(layout);
-    rs_status status = rs_face_part(layout, ranks, (gpu ? times : no_gpu) + no_roles, rows, n, err);
+    rs_status status =
+        rs_face_part(layout, ranks, (gpu ? times : no_gpu) + no_roles * sizeof "role", rows, n, err);
     if (gpu) rs_page_blank(layout);
     if (status == RS_OK && gpu) status = rs_face_part(layout, ranks, host, rows, n, err);
     if (status == RS_OK && rs_table_n_rows(ranks) > n) {

@@ -9,11 +9,14 @@
 #include "base/try.h"
 #include "output/form.h"
 
+/* The column of a name that ends at a bar, too. */
 size_t rs_face_column(const rs_table *table, const char *name)
 {
     const rs_table_spec *spec = rs_table_get_spec(table);
-    size_t i = 0;
-    while (i + 1 < spec->n_columns && strcmp(spec->columns[i].name, name) != 0) i++;
+    size_t i = 0, n = strcspn(name, "|");
+    while (i + 1 < spec->n_columns &&
+           (strncmp(spec->columns[i].name, name, n) != 0 || spec->columns[i].name[n] != '\0'))
+        i++;
     return i;
 }
 
@@ -53,18 +56,19 @@ static rs_status copy_rows(rs_table *part, const rs_table *table, const size_t *
     return RS_OK;
 }
 
-static rs_status make_part(const rs_table *table, const char *const *columns, const size_t *rows,
-                           size_t n_rows, rs_table **out, rs_error *err)
+static rs_status make_part(const rs_table *table, const char *columns, const size_t *rows, size_t n_rows,
+                           rs_table **out, rs_error *err)
 {
     const rs_table_spec *whole = rs_table_get_spec(table);
-    size_t n = 0;
-    while (columns ? columns[n] != NULL : n < whole->n_columns) n++;
+    size_t n = columns ? 1 : whole->n_columns;
+    for (const char *p = columns; p && (p = strchr(p, '|')); p++) n++;
     RS_LOCAL rs_column_spec *chosen = rs_malloc((n + 1) * sizeof *chosen);
     RS_LOCAL size_t *from = rs_malloc((n + 1) * sizeof *from);
     if (!chosen || !from) return rs_fail_nomem(err, "table");
     for (size_t i = 0; i < n; i++) {
-        from[i] = columns ? rs_face_column(table, columns[i]) : i;
+        from[i] = columns ? rs_face_column(table, columns) : i;
         chosen[i] = whole->columns[from[i]];
+        if (columns) columns += strcspn(columns, "|") + 1;
     }
     const rs_table_spec spec = {.name = whole->name, .help = whole->help, .columns = chosen, .n_columns = n};
     if (!(*out = rs_table_create_dynamic(&spec))) return rs_fail_nomem(err, "table");
@@ -75,7 +79,7 @@ static rs_status make_part(const rs_table *table, const char *const *columns, co
     return status;
 }
 
-rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const *columns, const size_t *rows,
+rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *columns, const size_t *rows,
                        size_t n_rows, rs_error *err)
 {
     rs_table *part = NULL;
@@ -118,7 +122,7 @@ static rs_status choose_rows(const rs_table *table, rs_page *layout, size_t **ro
     return RS_OK;
 }
 
-rs_status rs_face_first(const rs_table *table, const char *const *columns, rs_page *layout, rs_error *err)
+rs_status rs_face_first(const rs_table *table, const char *columns, rs_page *layout, rs_error *err)
 {
     size_t *rows, n;
     RS_TRY(choose_rows(table, layout, &rows, &n, err));

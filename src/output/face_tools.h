@@ -12,15 +12,15 @@ const char *rs_face_string(const rs_table *table, size_t row, const char *column
 
 bool rs_face_has(const rs_table *table, const char *column);
 
-/* Shows only some columns (ended by NULL; NULL: all), and of the rows those listed (rows NULL: the first n_rows). */
-rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const *columns, const size_t *rows,
+/* Shows only some columns ("rank|name|count"; NULL: all), and of the rows those listed (rows NULL: the first n_rows). */
+rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *columns, const size_t *rows,
                        size_t n_rows, rs_error *err);
 
 /* "1.25 ms"; "?" of what is unknown. */
 const char *rs_face_human_us(double us, char out[32]);
 
 /* As many rows of a table as the page shows: the greatest, or the first. */
-rs_status rs_face_first(const rs_table *table, const char *const *columns, rs_page *layout, rs_error *err);
+rs_status rs_face_first(const rs_table *table, const char *columns, rs_page *layout, rs_error *err);
 /* How many of n rows the page shows; it remembers that some were left out. */
 size_t rs_face_most(rs_page *layout, size_t n);
 /* The result in its tables, each with as many rows as the page shows. */

@@ -271,8 +271,8 @@ static size_t slowest_rows(const rs_table *table, size_t *rows, size_t most)
     return n;
 }
 
-static rs_status put_slowest(const rs_table *table, const char *heading, const char *const *columns,
-                             rs_page *layout, rs_error *err)
+static rs_status put_slowest(const rs_table *table, const char *heading, const char *columns, rs_page *layout,
+                             rs_error *err)
 {
     size_t rows[LISTED], n = slowest_rows(table, rows, LISTED);
     if (n == 0) return RS_OK;
@@ -342,9 +342,9 @@ static void put_difference(const rs_result *result, const rs_table *job, const r
 
 rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const kinds[] = {"kind", "slowdown", NULL};
-    static const char *const workers[] = {"rank", "dp_rank", "stage", "slowdown", "slowest", NULL};
-    static const char *const ranks[] = {"rank", "host", "role", "slowdown", "gain_us", "gain_pct", NULL};
+    static const char kinds[] = "kind|slowdown";
+    static const char workers[] = "rank|dp_rank|stage|slowdown|slowest";
+    static const char ranks[] = "rank|host|role|slowdown|gain_us|gain_pct";
     const rs_table *job = rs_result_table(result, "whatif");
     const rs_table *each = rs_result_table(result, "workers");
     heat h;
