@@ -13,103 +13,36 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
+
 typedef struct pattern {
-    const char *kind, *part; /* part: lower case; found anywhere in the name, at its start after a ^ */
+    const char *kind, *parts; /* lower case; found anywhere in the name, at its start after a ^ */
 } pattern;
 
 /* The first that fits counts: what is special is before what is general. */
 static const pattern patterns[] = {
-    {"SDPA", "flash_fwd"},
-    {"SDPA", "flash_bwd"},
-    {"SDPA", "fmha"},
-    {"SDPA", "sdpa"},
-    {"SDPA", "attention"},
-    {"SDPA", "attn"},
-    {"SDPA", "paged_kv"},
-    {"MoE", "moe"},
-    {"MoE", "topk_softmax"},
-    {"MoE", "topkgating"},
-    {"optimizer", "multi_tensor_apply"},
-    {"optimizer", "adam"},
-    {"optimizer", "lamb_"},
-    {"CONV", "fprop"},
-    {"CONV", "dgrad"},
-    {"CONV", "wgrad"},
-    {"CONV", "winograd"},
-    {"CONV", "implicit_gemm"},
-    {"CONV", "igemm"},
-    {"CONV", "im2col"},
-    {"CONV", "miopensp3"},
-    {"CONV", "conv2d"},
-    {"CONV", "conv3d"},
-    {"CONV", "conv1d"},
-    {"CONV", "convolution"},
-    {"CONV", "conv_depthwise"},
-    {"CONV", "naive_conv"},
-    {"GEMM", "^cijk_"},
-    {"GEMM", "^nvjet"},
-    {"GEMM", "gemm"},
-    {"GEMM", "gemv"},
-    {"GEMM", "s16816"},
-    {"GEMM", "s1688"},
-    {"GEMM", "splitkreduce"},
-    {"GEMM", "matmul"},
-    {"GEMM", "cutlass"},
-    {"GEMM", "wmma"},
-    {"NORM", "layer_norm"},
-    {"NORM", "layernorm"},
-    {"NORM", "rms_norm"},
-    {"NORM", "rmsnorm"},
-    {"NORM", "batch_norm"},
-    {"NORM", "batchnorm"},
-    {"NORM", "bn_fw"},
-    {"NORM", "bn_bw"},
-    {"NORM", "group_norm"},
-    {"NORM", "groupnorm"},
-    {"NORM", "rowwisemoments"},
-    {"NORM", "gammabeta"},
-    {"NORM", "instance_norm"},
+    {"SDPA", "flash_fwd|flash_bwd|fmha|sdpa|attention|attn|paged_kv"},
+    {"MoE", "moe|topk_softmax|topkgating"},
+    {"optimizer", "multi_tensor_apply|adam|lamb_"},
+    {"CONV", "fprop|dgrad|wgrad|winograd|implicit_gemm|igemm|im2col|miopensp3|conv2d|conv3d|conv1d|"
+             "convolution|conv_depthwise|naive_conv"},
+    {"GEMM", "^cijk_|^nvjet|gemm|gemv|s16816|s1688|splitkreduce|matmul|cutlass|wmma"},
+    {"NORM", "layer_norm|layernorm|rms_norm|rmsnorm|batch_norm|batchnorm|bn_fw|bn_bw|group_norm|"
+             "groupnorm|rowwisemoments|gammabeta|instance_norm"},
     {"softmax", "softmax"},
-    {"loss", "nll_loss"},
-    {"loss", "cross_entropy"},
-    {"RoPE", "rotary"},
-    {"RoPE", "rope"},
-    {"SSM", "selective_scan"},
-    {"SSM", "ssm_"},
-    {"SSM", "chunk_scan"},
-    {"embedding", "embedding"},
-    {"embedding", "indexselect"},
-    {"embedding", "index_select"},
-    {"indexing", "index_"},
-    {"indexing", "gather"},
-    {"indexing", "scatter"},
-    {"indexing", "_masked_"},
-    {"sort", "radixsort"},
-    {"sort", "devicesort"},
-    {"sort", "devicescan"},
-    {"sort", "bitonic"},
-    {"sort", "topk"},
-    {"sort", "_sort"},
+    {"loss", "nll_loss|cross_entropy"},
+    {"RoPE", "rotary|rope"},
+    {"SSM", "selective_scan|ssm_|chunk_scan"},
+    {"embedding", "embedding|indexselect|index_select"},
+    {"indexing", "index_|gather|scatter|_masked_"},
+    {"sort", "radixsort|devicesort|devicescan|bitonic|topk|_sort"},
     {"pooling", "pool"},
-    {"random", "distribution_elementwise"},
-    {"random", "dropout"},
-    {"random", "philox"},
-    {"random", "sampl"},
+    {"random", "distribution_elementwise|dropout|philox|sampl"},
     {"quantise", "quant"},
     {"triton", "^triton_"},
-    {"reduce", "reduce_kernel"},
-    {"reduce", "reduction"},
-    {"reduce", "devicereduce"},
-    {"copy", "catarray"},
-    {"copy", "transpose"},
-    {"copy", "copy"},
-    {"copy", "fill"},
-    {"copy", "^subtensorop"}, /* MIOpen: copies and fills of parts of tensors */
-    {"elementwise", "elementwise"},
-    {"elementwise", "pointwise"},
-    {"elementwise", "silu"},
-    {"elementwise", "gelu"},
-    {"elementwise", "act_and_mul"},
+    {"reduce", "reduce_kernel|reduction|devicereduce"},
+    {"copy", "catarray|transpose|copy|fill|^subtensorop"}, /* MIOpen's copies and fills of parts of tensors */
+    {"elementwise", "elementwise|pointwise|silu|gelu|act_and_mul"},
 };
 #define N_PATTERNS (sizeof patterns / sizeof *patterns)
 
@@ -124,12 +57,16 @@ const char *rs_kernel_kind(rs_class class, const char *name, size_t length)
     for (size_t i = 0; i < n; i++)
         folded[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i] ? name[i] : ' ';
     folded[n] = '\0';
-    for (size_t i = 0; i < N_PATTERNS; i++) {
-        const char *part = patterns[i].part;
-        bool fits =
-            *part == '^' ? strncmp(folded, part + 1, strlen(part + 1)) == 0 : strstr(folded, part) != NULL;
-        if (fits) return patterns[i].kind;
-    }
+    for (size_t i = 0; i < N_PATTERNS; i++)
+        for (const char *part = patterns[i].parts; *part;) {
+            char word[32];
+            size_t k = 0;
+            for (; *part && *part != '|'; part++) word[k++] = *part;
+            word[k] = '\0';
+            part += *part == '|';
+            if (*word == '^' ? rs_begins(folded, word + 1) : strstr(folded, word) != NULL)
+                return patterns[i].kind;
+        }
     return "other";
 }
 
@@ -137,10 +74,5 @@ const char *rs_kernel_kind_at(size_t i)
 {
     static const char *const first[] = {"communication", "memory"};
     if (i < 2) return first[i];
-    size_t found = 2;
-    for (size_t k = 0; k < N_PATTERNS; k++) {
-        if (k && strcmp(patterns[k].kind, patterns[k - 1].kind) == 0) continue;
-        if (found++ == i) return patterns[k].kind;
-    }
-    return found == i ? "other" : NULL;
+    return i - 2 < N_PATTERNS ? patterns[i - 2].kind : i - 2 == N_PATTERNS ? "other" : NULL;
 }
