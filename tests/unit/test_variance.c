@@ -9,6 +9,8 @@
 #include "builder.h"
 #include "unit.h"
 
+#define ROWS(p) RS_ROWS(rs_variance_row, p, RS_VARIANCE_ROWS)
+
 /* Four runs of one kernel: alone twice (100 and 120 ns), half and wholly beside communication (200, 300 ns);
  * and one of another. */
 static builder make_trace(void)
@@ -29,7 +31,7 @@ static builder make_trace(void)
 }
 
 static rs_status run_rank(builder *b, const char *by, const char *class, const char *least,
-                          rs_variance_rank **out)
+                          rs_relations **out)
 {
     const rs_analysis *a = rs_analysis_find("variance");
     rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
@@ -40,16 +42,16 @@ static rs_status run_rank(builder *b, const char *by, const char *class, const c
     if (status == RS_OK) status = rs_options_set(options, "by", by, NULL);
     if (status == RS_OK) status = rs_options_set(options, "class", class, NULL);
     if (status == RS_OK && least) status = rs_options_set(options, "min-count", least, NULL);
-    rs_run run = {.options = options, .policy = &policy};
+    rs_run run = {.options = options, .policy = &policy, .plan = a->plan};
     rs_trace_init(&trace, b->e, NULL, b->e->n);
-    if (status == RS_OK) status = a->rank(&run, &trace, &partial, NULL);
+    if (status == RS_OK) status = rs_plan_rank(&run, &trace, &partial, NULL);
     rs_trace_clear(&trace);
     rs_options_free(options);
     *out = partial;
     return status;
 }
 
-static void check_gemm(const rs_variance_rank *p, const rs_variance_row *v)
+static void check_gemm(const rs_relations *p, const rs_variance_row *v)
 {
     assert_int_equal(v->time.n, 4);
     assert_int_equal(v->time.sum, 720);
@@ -70,36 +72,36 @@ static void check_gemm(const rs_variance_rank *p, const rs_variance_row *v)
 TEST(test_kernels)
 {
     builder b = make_trace();
-    rs_variance_rank *p;
+    rs_relations *p;
     assert_int_equal(run_rank(&b, "kernel", "computation", NULL, &p), RS_OK);
-    assert_int_equal(p->n, 1); /* what ran once varies in nothing */
-    check_gemm(p, &p->rows[0]);
-    assert_int_equal(p->rows[0].slowest_beside_copies, 30);
-    assert_int_equal(p->rows[0].slowest_row, 11);
-    rs_variance_free(p);
+    assert_int_equal(p->items[RS_VARIANCE_ROWS].n, 1); /* what ran once varies in nothing */
+    check_gemm(p, &ROWS(p)[0]);
+    assert_int_equal(ROWS(p)[0].slowest_beside_copies, 30);
+    assert_int_equal(ROWS(p)[0].slowest_row, 11);
+    rs_plan_free(p);
     assert_int_equal(run_rank(&b, "kernel", "all", "1", &p), RS_OK);
-    assert_int_equal(p->n, 5);
-    rs_variance_free(p);
+    assert_int_equal(p->items[RS_VARIANCE_ROWS].n, 5);
+    rs_plan_free(p);
     assert_int_equal(run_rank(&b, "kernel", "communication", NULL, &p), RS_OK);
-    assert_int_equal(p->n, 1);
-    assert_true(isnan(p->rows[0].correlation)); /* it is always beside itself */
-    rs_variance_free(p);
+    assert_int_equal(p->items[RS_VARIANCE_ROWS].n, 1);
+    assert_true(isnan(ROWS(p)[0].correlation)); /* it is always beside itself */
+    rs_plan_free(p);
     rs_events_free(b.e);
 }
 
 TEST(test_ops)
 {
     builder b = make_trace();
-    rs_variance_rank *p;
+    rs_relations *p;
     assert_int_equal(run_rank(&b, "op", "gemm", NULL, &p), RS_OK);
-    assert_int_equal(p->n, 1);
-    assert_string_equal(rs_pool_text(&p->pool, p->rows[0].name), "aten::mm");
-    check_gemm(p, &p->rows[0]);
-    assert_int_equal(p->rows[0].slowest_row, 9);
-    rs_variance_free(p);
+    assert_int_equal(p->items[RS_VARIANCE_ROWS].n, 1);
+    assert_string_equal(rs_pool_text(&p->pool, ROWS(p)[0].name), "aten::mm");
+    check_gemm(p, &ROWS(p)[0]);
+    assert_int_equal(ROWS(p)[0].slowest_row, 9);
+    rs_plan_free(p);
     assert_int_equal(run_rank(&b, "op", "attention", NULL, &p), RS_OK);
-    assert_int_equal(p->n, 0);
-    rs_variance_free(p);
+    assert_int_equal(p->items[RS_VARIANCE_ROWS].n, 0);
+    rs_plan_free(p);
     rs_events_free(b.e);
 }
 
@@ -108,12 +110,12 @@ TEST(test_memory)
     builder b = make_trace();
     for (int op = 0; op < 2; op++)
         for (uint64_t n = 1;; n++) {
-            rs_variance_rank *p;
+            rs_relations *p;
             rs_test_fail_allocation(n);
             rs_status status = run_rank(&b, op ? "op" : "kernel", "all", NULL, &p);
             rs_test_fail_allocation(0);
             if (status == RS_OK) {
-                rs_variance_free(p);
+                rs_plan_free(p);
                 break;
             }
             assert_int_equal(status, RS_ERR_NOMEM);
