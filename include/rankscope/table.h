@@ -93,6 +93,8 @@ RS_API rs_status rs_table_end_row(rs_table *table, rs_error *err);
 
 RS_API const rs_table_spec *rs_table_get_spec(const rs_table *table);
 RS_API size_t rs_table_n_rows(const rs_table *table);
+/* The index of the column of that name; SIZE_MAX: there is none. */
+RS_API size_t rs_table_column_of(const rs_table *table, const char *name);
 
 /* Moments. A point in time is put into a table as the clock of the input shows it. Once the table is full it
  * is told what its moments count from: origin is taken off every known moment, saturating at the ends of

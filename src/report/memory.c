@@ -7,7 +7,6 @@
 #include "base/try.h"
 #include "report/data.h"
 #include "report/section.h"
-#include "table/cells.h"
 
 #define LAYERS "120" /* stretches of the picture over time */
 #define STACKS "400"

@@ -230,6 +230,11 @@ const rs_table_spec *rs_table_get_spec(const rs_table *table)
     return table->spec;
 }
 
+size_t rs_table_column_of(const rs_table *table, const char *name)
+{
+    return rs_table_spec_column_of(rs_table_get_spec(table), name);
+}
+
 size_t rs_table_n_rows(const rs_table *table)
 {
     return table->n_rows;

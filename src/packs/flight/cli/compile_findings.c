@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/try.h"
 #include "flight/cli/flight.h"
-#include "table/cells.h"
 
 #define MARK "dedicated_log_torch_trace"
 #define DEEP 4
