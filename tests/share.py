@@ -6,6 +6,7 @@ import os
 
 
 def share(cases):
-    """The cases at PLACE, PLACE + OF, ...; all of them when nothing is asked."""
+    """The cases at PLACE, PLACE + OF, ..., at least one of them; all when nothing is asked."""
+    cases = list(cases)
     place, _, of = os.environ.get("RANKSCOPE_SHARE", "0/1").partition("/")
-    return list(cases)[int(place) % int(of)::int(of)]
+    return cases[int(place) % max(1, min(int(of), len(cases)))::int(of)]

@@ -16,7 +16,6 @@ static inline size_t rs_table_spec_column_of(const rs_table_spec *spec, const ch
     return SIZE_MAX;
 }
 
-
 /* A whole number as its column wants it: a number, or ns of a time or moment. RS_NO_VALUE is unknown, in a column of any type. */
 void rs_table_add_whole(rs_table *table, int64_t value);
 
