@@ -78,7 +78,7 @@ const rs_command rs_command_store = {
         "where only inputs of 64 MiB and more are kept. The folder holds 5 GiB, or what RANKSCOPE_CACHE_SIZE says; "
         "what was used longest ago goes first.\n\n"
         "list: the entries, and which are stale. build: reads traces of any size with all known arguments, so that no "
-        "question reads them again. verify: reads every entry and removes what is damaged, stale or made by another "
+        "question reads them again, and asks for the verdict that most commands begin with. verify: reads every entry and removes what is damaged, stale or made by another "
         "program; lists those. drop: removes all entries.\n\n"
         "With PATH, list and drop look only at what is of these files, or of files in these folders. "
         "Output is the same with a store and without one.",
